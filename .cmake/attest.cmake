@@ -1,0 +1,67 @@
+# What every target of the project shares: flags, sanitizers, include roots, one helper per kind of target.
+
+set(ATTEST_FLAGS -Wall -Wextra -ffp-contract=off -fno-math-errno -fvisibility=hidden)
+if(ATTEST_WERROR)
+  list(APPEND ATTEST_FLAGS -Werror)
+endif()
+if(ATTEST_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND ATTEST_FLAGS -march=${ATTEST_ARCH})
+endif()
+if(ATTEST_SANITIZE)
+  list(APPEND ATTEST_FLAGS -fsanitize=${ATTEST_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ATTEST_SANITIZE})
+endif()
+if(ATTEST_PORTABLE)
+  add_link_options(-static-libstdc++ -static-libgcc)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
+
+# A folder's headers are seen only by targets that link it: each include root holds a link to one folder, so that
+# "oracle/x.h" does not exist for a target of impl/. This is how the one-way dependencies of the design are enforced.
+function(attest_include_root target folder)
+  set(root ${CMAKE_BINARY_DIR}/include/${folder})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${folder} ${root}/${folder} SYMBOLIC)
+  target_include_directories(${target} PUBLIC ${root})
+endfunction()
+
+# The one header that everything shares.
+add_library(attention_interface INTERFACE)
+set(root ${CMAKE_BINARY_DIR}/include/attention_interface/impl)
+file(MAKE_DIRECTORY ${root})
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/impl/attention.h ${root}/attention.h SYMBOLIC)
+target_include_directories(attention_interface INTERFACE ${CMAKE_BINARY_DIR}/include/attention_interface)
+
+# attest_library(NAME FOLDER SOURCES... [LINK libs...])
+function(attest_library name folder)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${ATTEST_FLAGS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PUBLIC attention_interface ${arg_LINK})
+  attest_include_root(${name} ${folder})
+endfunction()
+
+# attest_test(NAME SOURCES... LINK libs... [LABELS labels...]): a GoogleTest program, one ctest entry per test case.
+function(attest_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "LINK;LABELS" ${ARGN})
+  if(NOT ATTEST_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${ATTEST_FLAGS})
+  target_compile_definitions(${name} PRIVATE ATTEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gtest_main)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()
+
+if(ATTEST_TESTS)
+  enable_testing()
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  include(GoogleTest)
+endif()

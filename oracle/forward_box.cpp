@@ -1,0 +1,111 @@
+// The box form: the exact extremum of sum c (v - o) / sum c over weights c within their log-weight errors. It is never
+// vacuous: where the linear form dies it tends to the hull of V. Weights are shifted by the largest log weight, since
+// gaps and errors can both be far beyond the range of exp.
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/forward_terms.h"
+
+namespace attest {
+namespace {
+
+constexpr int max_passes = 60;  // threshold iteration: about 20 are seen
+
+struct Box {
+  std::vector<double> low, high;  // weight intervals, up to one common factor
+};
+
+Box make_box(const RowStats& stats, const ForwardTerms& t) {
+  const std::size_t n = t.tau.size();
+  double shift = -HUGE_VAL;
+  for (std::size_t j = 0; j < n; ++j) shift = std::max(shift, t.tau[j] - stats.gap[j]);
+  const double floor_scale = std::exp(-shift);
+  Box b;
+  b.low.resize(n);
+  b.high.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double floor = t.floor[j] * floor_scale;
+    b.high[j] = std::exp(t.tau[j] - stats.gap[j] - shift) + floor;
+    b.low[j] = std::max(0.0, std::exp(-t.tau[j] - stats.gap[j] - shift) - floor);
+  }
+  return b;
+}
+
+struct Extremum {
+  std::vector<double> ratio;  // per column
+  std::vector<double> top;    // largest f: what the ratio tends to when weights are free
+};
+
+// Largest value of sum c f_j / sum c for every column, f_j(e) = value(j, e): c_j is high where f_j > z, low elsewhere,
+// and z rises to its fixed point (Dinkelbach), from any start below it. It stops only when no z rises at all: weights
+// of very different size make tiny rises before large ones. Where all weights that count are too small to divide by,
+// or passes run out, the largest f bounds the ratio.
+template <class Value>
+Extremum largest_ratio(const Box& box, std::int64_t d, const Value& value) {
+  const std::int64_t n = static_cast<std::int64_t>(box.low.size());
+  std::vector<double> z(d, -HUGE_VAL), top(d, -HUGE_VAL), up(d), down(d);
+  for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t e = 0; e < d; ++e) top[e] = std::max(top[e], value(j, e));
+  }
+  bool rising = true;
+  for (int pass = 0; rising; ++pass) {
+    std::fill(up.begin(), up.end(), 0.0);
+    std::fill(down.begin(), down.end(), 0.0);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double high = box.high[j], low = box.low[j];
+      for (std::int64_t e = 0; e < d; ++e) {
+        const double f = value(j, e);
+        const double c = f > z[e] ? high : low;
+        up[e] += c * f;
+        down[e] += c;
+      }
+    }
+    rising = false;
+    for (std::int64_t e = 0; e < d; ++e) {
+      double next = down[e] > 1e-280 ? up[e] / down[e] : top[e];
+      if (next > z[e] && pass >= max_passes) next = top[e];
+      if (next > z[e] && z[e] < top[e]) {
+        rising = true;
+        z[e] = std::min(next, top[e]);
+      }
+    }
+  }
+  return {z, top};
+}
+
+}  // namespace
+
+BoxBound box_bound(const Arithmetic& a, const Row& row, const RowStats& stats, const ForwardTerms& t) {
+  const std::int64_t n = row.size(), d = row.d_v;
+  const Box box = make_box(stats, t);
+  const double* o = stats.o.data();
+  const auto above = largest_ratio(box, d, [&](std::int64_t j, std::int64_t e) { return row.v[j][e] - o[e]; });
+  const auto below = largest_ratio(box, d, [&](std::int64_t j, std::int64_t e) { return o[e] - row.v[j][e]; });
+  const auto own = largest_ratio(box, d, [&](std::int64_t j, std::int64_t e) {
+    return (t.p_unit[j] + (1 + t.p_unit[j]) * t.alpha[j]) * std::fabs(row.v[j][e]);
+  });
+  // The floor of P's format does not shrink with the weight: apart, over the smallest possible sum.
+  std::vector<double> floor(d, t.floor_sum);
+  if (a.p_rounded) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (t.p_unit[j] < a.p_u) continue;
+      const double lost = std::min(a.p_floor * t.frame, std::exp(t.tau[j] - stats.gap[j]) * t.frame + t.floor[j]);
+      for (std::int64_t e = 0; e < d; ++e) floor[e] += lost * (1 + t.alpha[j]) * std::fabs(row.v[j][e]);
+    }
+  }
+  BoxBound b;
+  b.half_width.resize(d);
+  b.bound.resize(d);
+  const double rounding = static_cast<double>(n + 16) * 0x1p-52;
+  for (std::int64_t e = 0; e < d; ++e) {
+    // The signed sums above cancel, and o is a double: both errors are relative to the hull.
+    const double hull = std::max(above.top[e], below.top[e]) + std::fabs(o[e]);
+    const double width = std::max({above.ratio[e], below.ratio[e], 0.0}) + rounding * hull;
+    b.half_width[e] = width;
+    const double sum = width + std::max(own.ratio[e], 0.0) * (1 + rounding) + t.sigma * std::fabs(o[e]);
+    b.bound[e] = t.sigma < 1 ? sum / (1 - t.sigma) + floor[e] / t.smallest_sum : HUGE_VAL;
+  }
+  return b;
+}
+
+}  // namespace attest

@@ -1,0 +1,155 @@
+#include "properties/execute.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "oracle/bound.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ATTEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ATTEST_ASAN 1
+#endif
+#endif
+#ifdef ATTEST_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace attest {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kGuard = 4096;  // bytes on each side: a stray row of fp32 lands in it
+constexpr std::uint8_t kCanary = 0xC3;
+constexpr std::uint8_t kPoison = 0xFF;  // NaN in every format: reading scratch before writing it shows
+
+// Scratch of exactly the size that was asked for, between canaries.
+class Workspace {
+ public:
+  explicit Workspace(std::size_t bytes) : bytes_(bytes) {
+    const std::size_t whole = (bytes + 2 * kGuard + kAlignment - 1) / kAlignment * kAlignment;
+    memory_.reset(static_cast<std::uint8_t*>(::operator new (whole, std::align_val_t{kAlignment})));
+    std::memset(memory_.get(), kCanary, whole);
+    std::memset(data(), kPoison, bytes_);
+    tail_ = whole - kGuard - bytes_;
+#ifdef ATTEST_ASAN
+    // A sanitizer then sees stray reads as well, which canaries cannot.
+    ASAN_POISON_MEMORY_REGION(memory_.get(), kGuard);
+    ASAN_POISON_MEMORY_REGION(data() + bytes_, tail_);
+#endif
+  }
+  ~Workspace() { unpoison(); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  std::uint8_t* data() { return memory_.get() + kGuard; }
+
+  bool damaged() {
+    unpoison();
+    const auto bad = [](std::uint8_t b) { return b != kCanary; };
+    return std::any_of(memory_.get(), data(), bad) || std::any_of(data() + bytes_, data() + bytes_ + tail_, bad);
+  }
+
+ private:
+  void unpoison() {
+#ifdef ATTEST_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(memory_.get(), kGuard);
+    ASAN_UNPOISON_MEMORY_REGION(data() + bytes_, tail_);
+#endif
+  }
+  struct Free {
+    void operator()(std::uint8_t* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
+  };
+  std::size_t bytes_, tail_ = 0;
+  std::unique_ptr<std::uint8_t, Free> memory_;
+};
+
+Execution failed(std::string reason, std::size_t bytes = 0) { return {Outcome::fail, std::move(reason), bytes}; }
+
+// Options whose place is reserved must be refused: a kernel that ignores one computes something else than was asked.
+bool asks_for_reserved(const attn_problem& p) {
+  return p.softcap != 0 || p.mask.window_left >= 0 || p.mask.window_right >= 0 || p.bias.data || p.sinks.data;
+}
+
+Execution run_guarded(const Kernel& kernel, Problem& problem) {
+  const attn_kernel& k = *kernel.abi;
+  const attn_problem& p = problem.abi();
+  char why[512] = "";
+  const std::int32_t supported = k.supports(&p, why, sizeof why);
+  why[sizeof why - 1] = 0;
+  if (supported == ATTN_REJECTED) return {Outcome::rejected, why[0] ? why : "the kernel gave no reason", 0};
+  if (supported == ATTN_NO_DEVICE) return {Outcome::not_run, why[0] ? why : "no device", 0};
+  if (supported != ATTN_OK) return failed("supports() returned status " + std::to_string(supported) + ": " + why);
+  if (asks_for_reserved(p)) return failed("supports() accepts a reserved option that no kernel may implement yet");
+
+  const std::size_t bytes = k.workspace_size ? k.workspace_size(&p) : 0;
+  const double allowed = workspace_allowance(k.contract, p);
+  if (static_cast<double>(bytes) > allowed)
+    return failed("workspace of " + std::to_string(bytes) + " bytes; the Contract allows " + std::to_string(allowed),
+                  bytes);
+
+  Workspace workspace(bytes);
+  why[0] = 0;
+  const std::int32_t status = k.run(&p, bytes ? workspace.data() : nullptr, bytes, why, sizeof why);
+  why[sizeof why - 1] = 0;
+  if (status == ATTN_NO_DEVICE) return {Outcome::not_run, why[0] ? why : "no device", bytes};
+  if (status == ATTN_REJECTED) return failed(std::string("run() rejects what supports() accepted: ") + why, bytes);
+  if (status != ATTN_OK) return failed("run() returned status " + std::to_string(status) + ": " + why, bytes);
+  if (workspace.damaged()) return failed("run() wrote outside of its workspace", bytes);
+  return {Outcome::pass, "", bytes};
+}
+
+}  // namespace
+
+Execution execute(const Kernel& kernel, Problem& problem) {
+  // The interface is C and must not throw, but a library that does is a finding, not the end of the run.
+  try {
+    return run_guarded(kernel, problem);
+  } catch (const std::exception& e) {
+    return failed(std::string("the kernel threw: ") + e.what());
+  } catch (...) {
+    return failed("the kernel threw something that is not a std::exception");
+  }
+}
+
+Formats formats_for(const Kernel& kernel) {
+  const attn_contract& contract = kernel.abi->contract;
+  Formats f;
+  f.accumulator = dtype_of(contract.acc_dtype);
+  // A merge has no q, k, v: its states are in the accumulator format.
+  f.storage = contract.in_dtype == ATTN_DTYPE_NONE ? f.accumulator : dtype_of(contract.in_dtype);
+  return f;
+}
+
+double workspace_allowance(const attn_contract& c, const attn_problem& p) {
+  double rows = 0, d_qk = 0, d_v = 0, tq = 0, tk = 0;
+  if (p.op == ATTN_OP_FORWARD) {
+    tq = static_cast<double>(p.q.shape[2]);
+    tk = static_cast<double>(p.k.shape[2]);
+    rows = static_cast<double>(p.q.shape[0] * p.q.shape[1]) * tq;
+    d_qk = static_cast<double>(p.q.shape[3]);
+    d_v = static_cast<double>(p.v.shape[3]);
+  } else {
+    rows = tq = static_cast<double>(p.a.m.shape[0]);
+    tk = p.op == ATTN_OP_STEP ? static_cast<double>(p.scores.shape[1]) : 0;
+    d_v = p.a.acc.data ? static_cast<double>(p.a.acc.shape[1]) : 0;
+  }
+  // What the problem asks, else the kernel's own choice, else (unknown) the whole sequence.
+  const auto chosen = [](std::int64_t asked, std::int64_t own, double whole) {
+    const std::int64_t n = asked > 0 ? asked : own;
+    return n > 0 ? static_cast<double>(n) : whole;
+  };
+  const double br = std::min(chosen(p.tiling.block_q, c.default_block_q, tq), tq);
+  const double bc = std::min(chosen(p.tiling.block_k, c.default_block_k, tk), tk);
+  const double splits = chosen(p.tiling.splits, c.max_splits, std::max(tk, 1.0));
+  const double threads = std::max(p.tiling.threads, 1);
+  return c.workspace_fixed + c.workspace_per_row * rows + c.workspace_per_value * rows * d_v +
+         c.workspace_per_split * splits * rows * (d_v + 2) +
+         c.workspace_per_thread * threads * (br + bc + 1) * (d_qk + d_v + 16);
+}
+
+}  // namespace attest

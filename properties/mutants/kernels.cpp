@@ -1,0 +1,109 @@
+// Mutants as kernels: the C interface around the readable kernels.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "impl/registry.h"
+#include "properties/mutants/mutants.h"
+
+namespace attest::mutants {
+namespace {
+
+constexpr std::size_t kBugs = static_cast<std::size_t>(Bug::merge_counts_once) + 1;
+
+// The C interface has no user data: one function per bug, all of them one line.
+template <Bug bug>
+int32_t run(const attn_problem* p, void*, std::size_t, char*, std::size_t) {
+  switch (p->op) {
+    case ATTN_OP_STEP:
+      return run_step(bug, *p);
+    case ATTN_OP_MERGE:
+      return run_merge(bug, *p);
+    default:
+      return run_forward(bug, *p);
+  }
+}
+
+using Run = int32_t (*)(const attn_problem*, void*, std::size_t, char*, std::size_t);
+
+template <std::size_t... i>
+constexpr std::array<Run, kBugs> runs(std::index_sequence<i...>) {
+  return {run<static_cast<Bug>(i)>...};
+}
+constexpr std::array<Run, kBugs> kRuns = runs(std::make_index_sequence<kBugs>());
+
+int32_t reject(char* why, std::size_t size, const char* reason) {
+  std::snprintf(why, size, "%s", reason);
+  return ATTN_REJECTED;
+}
+
+template <int32_t state_kind>
+int32_t supports_state(const attn_problem* p, char* why, std::size_t size) {
+  return p->state_kind == state_kind ? ATTN_OK : reject(why, size, "another kind of state");
+}
+
+int32_t supports_forward(const attn_problem* p, char* why, std::size_t size) {
+  if (p->k.shape[1] == 0 || p->q.shape[1] % p->k.shape[1] != 0) return reject(why, size, "Hq is no multiple of Hkv");
+  if (!(p->scale > 0)) return reject(why, size, "scale must be finite and positive");
+  if (p->softcap != 0 || p->mask.window_left >= 0 || p->mask.window_right >= 0 || p->bias.data || p->sinks.data) {
+    return reject(why, size, "softcap, window, bias and sinks are reserved");
+  }
+  return ATTN_OK;
+}
+
+std::size_t quadratic_workspace(const attn_problem* p) {
+  return p->op == ATTN_OP_FORWARD ? static_cast<std::size_t>(64 * 1024 + 4 * p->q.shape[2] * p->k.shape[2] * 64) : 0;
+}
+
+Kernel make_kernel(Bug bug, std::string name, std::string_view preset) {
+  static std::deque<std::pair<std::string, attn_kernel>> storage;  // stable addresses for the C structs
+  const bool olse = preset.ends_with(".olse");
+  const std::string_view base =
+      preset.substr(0, preset.find(".merge") == preset.npos ? preset.npos : preset.rfind('.'));
+  const attn_contract* contract = attn::find_preset(std::string(base).c_str());
+  if (!contract) throw std::logic_error("mutant " + name + " names the unknown Contract " + std::string(preset));
+  auto& [text, abi] = storage.emplace_back(std::move(name), attn_kernel{});
+  abi.struct_size = sizeof(attn_kernel);
+  abi.op = contract->algorithm == ATTN_ALG_STEP    ? ATTN_OP_STEP
+           : contract->algorithm == ATTN_ALG_MERGE ? ATTN_OP_MERGE
+                                                   : ATTN_OP_FORWARD;
+  abi.name = text.c_str();
+  abi.summary = "a planted bug";
+  abi.contract = *contract;
+  abi.supports = abi.op == ATTN_OP_FORWARD ? supports_forward
+                 : olse                    ? supports_state<ATTN_STATE_OLSE>
+                                           : supports_state<ATTN_STATE_MLA>;
+  abi.workspace_size = bug == Bug::workspace_quadratic ? quadratic_workspace : nullptr;
+  abi.run = kRuns[static_cast<std::size_t>(bug)];
+  Kernel k;
+  k.abi = &abi;
+  k.name = text;
+  k.origin = "mutants";
+  k.contract_name = preset;
+  k.siblings = {&abi};
+  return k;
+}
+
+}  // namespace
+
+std::vector<Kernel> mutant_kernels() {
+  std::vector<Kernel> all;
+  for (const Mutant& m : table()) all.push_back(make_kernel(m.bug, "mutant." + std::string(m.name), m.preset));
+  return all;
+}
+
+std::vector<Kernel> control_kernels() {
+  std::vector<std::string_view> presets;
+  for (const Mutant& m : table()) {
+    if (std::find(presets.begin(), presets.end(), m.preset) == presets.end()) presets.push_back(m.preset);
+  }
+  std::vector<Kernel> all;
+  for (std::string_view p : presets) all.push_back(make_kernel(Bug::none, "control." + std::string(p), p));
+  return all;
+}
+
+}  // namespace attest::mutants

@@ -1,0 +1,131 @@
+// The gate's report as people read it.
+#include <algorithm>
+#include <cctype>
+
+#include "reports/tool/gate.h"
+#include "reports/tool/text.h"
+
+namespace attest {
+namespace {
+
+struct KernelLine {
+  std::int64_t laws = 0, passed = 0, absent = 0;  // absent: NOT_RUN throughout
+  Counts counts{};
+  double worst = 0;
+  std::string_view worst_law;
+};
+
+KernelLine sum_up(const Plan& plan, const GateResult& result, const LoadedKernel& kernel) {
+  KernelLine line;
+  for (std::size_t i = 0; i < plan.pairs.size(); ++i) {
+    if (plan.pairs[i].kernel != &kernel) continue;
+    const PairTally& t = result.tallies[i];
+    for (std::size_t o = 0; o < t.counts.size(); ++o) line.counts[o] += t.counts[o];
+    if (t.verdict == PairVerdict::not_applicable) continue;
+    ++line.laws;
+    line.passed += t.verdict == PairVerdict::pass;
+    line.absent += t.verdict == PairVerdict::not_run;
+    if (t.worst_ratio > line.worst) line.worst = t.worst_ratio, line.worst_law = plan.pairs[i].law->name;
+  }
+  return line;
+}
+
+// "36 rejected, 4 vacuous": what was checked and neither passed nor failed.
+std::string others(const Counts& c) {
+  std::string out;
+  for (const Outcome o : {Outcome::fail, Outcome::vacuous, Outcome::undecided, Outcome::rejected, Outcome::not_run})
+    if (const std::int64_t n = c[static_cast<std::size_t>(o)]; n > 0)
+      out += (out.empty() ? "" : ", ") + std::to_string(n) + " " + key(o);
+  return out;
+}
+
+std::string table(const Plan& plan, const GateResult& result) {
+  std::size_t wide = 6, contract = 8;
+  for (const LoadedKernel& k : plan.kernels) {
+    wide = std::max(wide, k.kernel.name.size());
+    contract = std::max(contract, std::min<std::size_t>(k.kernel.contract_name.size(), 24));
+  }
+  const int w = static_cast<int>(wide), v = static_cast<int>(contract);
+  std::string out = text("%-*s  %-*s  %7s  %7s  %-28s %s\n", w, "kernel", v, "contract", "laws", "checks",
+                         "worst error/bound", "not passed");
+  for (const LoadedKernel& k : plan.kernels) {
+    const KernelLine line = sum_up(plan, result, k);
+    std::int64_t checks = 0;
+    for (const std::int64_t n : line.counts) checks += n;
+    const std::string worst =
+        line.worst_law.empty() ? "-" : text("%.3f %s", line.worst, std::string(line.worst_law).c_str());
+    const std::string contract_shown = k.kernel.contract_name.starts_with("custom") ? "custom" : k.kernel.contract_name;
+    out += text("%-*s  %-*s  %7s  %7lld  %-28s %s\n", w, k.kernel.name.c_str(), v, contract_shown.c_str(),
+                text("%lld/%lld", static_cast<long long>(line.passed), static_cast<long long>(line.laws)).c_str(),
+                static_cast<long long>(checks), worst.c_str(), others(line.counts).c_str());
+  }
+  return out;
+}
+
+// Laws that bound none of the kernels: most often right (a merge has no causal mask), never silent.
+std::string idle_laws(const Plan& plan, const GateResult& result) {
+  std::string idle;
+  for (const Law* law : plan.laws) {
+    bool bound = false, here = false;
+    for (std::size_t i = 0; i < plan.pairs.size(); ++i)
+      if (plan.pairs[i].law == law) here = true, bound = bound || result.tallies[i].checks() > 0;
+    if (here && !bound) idle += (idle.empty() ? "" : ", ") + std::string(law->name);
+  }
+  return idle.empty() ? "" : "laws that bound none of these kernels: " + idle + "\n";
+}
+
+}  // namespace
+
+std::string gate_text(const Plan& plan, const GateOptions& options, const GateResult& result) {
+  std::string out;
+  if (!options.quiet) {
+    out += table(plan, result) + "\n" + idle_laws(plan, result);
+    for (const LoadedKernel& k : plan.kernels)
+      if (k.kernel.contract_name.starts_with("custom"))
+        out += "Contract of " + k.kernel.name + ": " + k.kernel.contract_name + "\n";
+    // Not required, so it does not count; a kernel that nobody ran must still be seen.
+    for (const LoadedKernel& k : plan.kernels) {
+      const KernelLine line = sum_up(plan, result, k);
+      if (line.absent > 0 && line.absent == line.laws) {
+        const auto at = std::find_if(plan.pairs.begin(), plan.pairs.end(), [&](const Pair& p) {
+          return p.kernel == &k &&
+                 result.tallies[static_cast<std::size_t>(&p - plan.pairs.data())].verdict == PairVerdict::not_run;
+        });
+        out += "NOT_RUN " + k.kernel.name + ": " +
+               result.tallies[static_cast<std::size_t>(at - plan.pairs.begin())].reason + "\n";
+      }
+    }
+  }
+  for (std::size_t i = 0; i < plan.pairs.size(); ++i) {
+    const PairTally& t = result.tallies[i];
+    if (!t.failure) continue;
+    out += (t.verdict == PairVerdict::waived ? "WAIVED " : "") + failure_line(plan.pairs[i], *t.failure) + "\n";
+  }
+  for (const std::string& m : result.missing) out += "NO PASS " + m + "\n";
+  for (const WaiverState& w : result.waivers)
+    out += (w.fails_gate ? "FAIL waiver " : "waiver ") + w.waiver.kernel + " " + w.waiver.law + ": " + w.state +
+           ", until " + w.waiver.expires + ": " + w.waiver.reason +
+           (w.state == "gone"      ? "; the failure is gone: delete the waiver"
+            : w.state == "expired" ? "; mend the kernel, or renew the waiver with a reason"
+                                   : "") +
+           "\n";
+  if (result.interrupted)
+    out += text("interrupted after %lld of %lld checks; what was checked is in the report, nothing is lost\n",
+                static_cast<long long>(result.done), static_cast<long long>(result.planned));
+  else if (result.truncated)
+    out += text("truncated by --seconds after %lld of %lld checks\n", static_cast<long long>(result.done),
+                static_cast<long long>(result.planned));
+  std::string verdict(result.verdict());
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](unsigned char c) { return std::toupper(c); });
+  const Counts c = result.counts();
+  std::size_t judged = 0;
+  for (const PairTally& t : result.tallies) judged += t.checks() > 0;
+  out += text("%s  seed %llu: %lld checks, %zu kernels, %zu kernel x law pairs, %lld failures%s%s, %.1f s\n",
+              verdict.c_str(), static_cast<unsigned long long>(options.seed), static_cast<long long>(result.checks()),
+              plan.kernels.size(), judged, static_cast<long long>(c[static_cast<std::size_t>(Outcome::fail)]),
+              options.shards > 1 ? text(", shard %d/%d", options.shard, options.shards).c_str() : "",
+              result.truncated ? ", truncated" : "", result.seconds);
+  return out;
+}
+
+}  // namespace attest

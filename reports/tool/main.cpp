@@ -1,0 +1,139 @@
+// The command line. What it says in --help is tested: every example there runs.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+
+#include "reports/tool/check.h"
+#include "reports/tool/gate.h"
+#include "reports/tool/listing.h"
+#include "reports/tool/text.h"
+
+namespace {
+
+using namespace attest;
+
+constexpr const char* about = R"(Attest decides whether an attention kernel is right.
+
+Start with:
+  attest gate                                every kernel, every law
+  attest gate --plugin ./libmine.so          your own kernels
+  attest check FILE.case                     one case, explained element by element
+  attest gate --help                         more)";
+
+constexpr const char* codes = R"(
+Exit codes: 0 pass; 1 a failure; 2 usage or bad input; 3 no failure, but something required has no PASS.)";
+
+constexpr const char* gate_examples = R"(
+Examples:
+  attest gate                                              the default budget, our kernels
+  attest gate --kernels 'cpu.fa2.*' --laws 'merge-*'       some kernels, some laws
+  attest gate --plugin ./libmine.so --require-contract fp32.fa2
+  attest gate --cases 500 --seed 7 --shard 2/8 --json shard2.json
+  attest gate --seconds 10                                 what fits in ten seconds; marked truncated
+  attest gate --json - --quiet | jq .verdict
+
+A run is a function of build, seed and --cases: the number of jobs changes nothing.)";
+
+void add_selection(CLI::App& app, Selection& s, bool with_laws) {
+  app.add_option("--kernels", s.kernels, "Kernels to work on (globs). Default: all; with --plugin, the plugins' alone")
+      ->type_name("GLOB");
+  if (with_laws) app.add_option("--laws", s.laws, "Laws to check (globs). Default: all")->type_name("GLOB");
+  app.add_option("--plugin", s.plugins, "A shared library with kernels of your own (repeatable)")->type_name("LIB.so");
+}
+
+void read_shard(const std::string& word, GateOptions& o) {
+  int used = 0;
+  if (std::sscanf(word.c_str(), "%9d/%9d%n", &o.shard, &o.shards, &used) != 2 ||
+      used != static_cast<int>(word.size()) || o.shard < 1 || o.shards < 1 || o.shard > o.shards)
+    throw UsageError("--shard " + word + ": need i/n with 1 <= i <= n");
+}
+
+std::string default_corpus() {
+  const std::string built_in = ATTEST_CORPUS_DIR;
+  return std::filesystem::is_directory(built_in) ? built_in : "none";
+}
+
+int dispatch(int argc, char** argv) {
+  CLI::App app(about);
+  app.require_subcommand(1);
+  app.footer(codes);
+  std::function<int()> action;
+
+  GateOptions gate;
+  std::string shard = "1/1";
+  CLI::App* g = app.add_subcommand("gate", "The correctness gate: kernels x laws, on generated cases and the corpus");
+  g->footer(std::string(gate_examples) + "\n" + codes);
+  add_selection(*g, gate.selection, true);
+  g->add_option("--seed", gate.seed, "Seed of everything random")->capture_default_str();
+  g->add_option("--cases", gate.cases, "Generated cases for each kernel and law (the budget)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100000000));
+  g->add_option("--seconds", gate.seconds, "Stop beginning checks after so long; the result is marked truncated")
+      ->check(CLI::PositiveNumber);
+  g->add_option("--shard", shard, "Check the i-th of n parts of the kernel x law pairs")->type_name("i/n");
+  g->add_option("--jobs", gate.jobs, "Threads that check. Default: one for each core")->check(CLI::Range(1, 256));
+  g->add_option("--require", gate.require,
+                "A kernel glob, or a family such as cuda, that must have a PASS, else exit 3")
+      ->type_name("X");
+  g->add_option("--require-contract", gate.require_preset, "Refuse kernels whose Contract is not this preset (glob)")
+      ->type_name("PRESET");
+  g->add_option("--corpus", gate.corpus, "Directory of .case files to replay; 'none' for none")->type_name("DIR");
+  g->add_option("--waivers", gate.waivers, "Ledger of known failures: kernel, law, reason, expires")->type_name("FILE");
+  g->add_option("--out", gate.out, "Where failing .case files go")->type_name("DIR")->capture_default_str();
+  g->add_option("--json", gate.json, "Write the report as JSON; '-' for standard output")->type_name("FILE");
+  g->add_option("--junit", gate.junit, "Write the report as JUnit XML")->type_name("FILE");
+  g->add_flag("--quiet", gate.quiet, "Only failures and the verdict");
+  g->callback([&] {
+    action = [&] {
+      read_shard(shard, gate);
+      if (gate.corpus.empty()) gate.corpus = default_corpus();
+      return run_gate(gate);
+    };
+  });
+
+  CheckOptions check;
+  CLI::App* c = app.add_subcommand("check", "One .case: truth, bound, output and verdict, element by element");
+  c->footer(std::string("\nExample:\n  attest check attest-failures/x.case --kernels 'cpu.fa2.*' --all\n") + codes);
+  c->add_option("FILE", check.file, "The case")->required();
+  add_selection(*c, check.selection, true);
+  c->add_flag("--all", check.all, "Every element, not only the worst ten");
+  c->callback([&] { action = [&] { return run_check(check); }; });
+
+  Selection kernels;
+  std::string contract;
+  CLI::App* k = app.add_subcommand("kernels", "The kernels: name, operation, Contract, promises");
+  add_selection(*k, kernels, false);
+  k->add_option("--contract", contract, "Print every constant of this kernel's or preset's Contract, with its source")
+      ->type_name("NAME");
+  k->callback(
+      [&] { action = [&] { return contract.empty() ? list_kernels(kernels) : show_contract(kernels, contract); }; });
+
+  app.add_subcommand("laws", "The laws: name and statement")->callback([&] { action = list_laws; });
+
+  std::string directory;
+  CLI::App* n = app.add_subcommand("new-plugin", "Write a buildable skeleton for a kernel of your own");
+  n->add_option("DIR", directory, "A new or empty directory")->required();
+  n->callback([&] { action = [&] { return new_plugin(directory); }; });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;  // CLI11 numbers its own errors from 100
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_tool_command(argv[0]);
+  try {
+    return dispatch(argc, argv);
+  } catch (const std::exception& e) {
+    // UsageError, PluginError and CaseError say file, field and reason; anything else is a defect of the tool, and
+    // that must not look like a verdict either.
+    std::cerr << "attest: " << e.what() << "\n";
+    return 2;
+  }
+}

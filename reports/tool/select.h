@@ -1,0 +1,33 @@
+// Which kernels and laws a command works on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "properties/plugin.h"
+
+namespace attest {
+
+struct Selection {
+  std::vector<std::string> kernels;  // globs; empty: all of them, or the plugins' alone if there are plugins
+  std::vector<std::string> laws;     // globs; empty: all
+  std::vector<std::string> plugins;  // paths
+};
+
+struct LoadedKernel {
+  Kernel kernel;
+  bool from_plugin = false;
+  std::string contract_hash;  // of every constant and promise
+};
+
+// Kernels in a fixed order: ours, then each plugin's. Raises UsageError if a glob matches nothing or two kernels share
+// a name, PluginError as load_plugin does.
+std::vector<LoadedKernel> select_kernels(const Selection& selection);
+
+// Laws in the table's order. Raises UsageError if a glob matches nothing.
+std::vector<const Law*> select_laws(const std::vector<std::string>& globs);
+
+// A requirement as typed: a glob over kernel names; a plain word stands for a family ("cuda" for "cuda.*").
+bool requirement_matches(const std::string& requirement, const std::string& kernel);
+
+}  // namespace attest
