@@ -33,8 +33,8 @@ struct KeyPlan {
 KeyPlan key_plan(const attn_contract& contract, std::int64_t tk, const attn_tiling& tiling);
 
 struct ElementBound {
-  double deterministic =
-      0;  // 0: exact, or compared by class. +inf: the Contract admits anything here (a declared format may overflow)
+  // 0: exact, or compared by class. +inf: the Contract admits anything here (a declared format may overflow).
+  double deterministic = 0;
   bool ill_conditioned = false;  // the box form tends to the hull of V: hold it, but do not call it PASS
   double before_rounding = 0;    // deterministic without the output rounding
   // expected tier: |error| <= lambda * spread + drift (then output rounding), where valid

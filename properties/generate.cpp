@@ -31,17 +31,6 @@ std::vector<StateKind> states_of(const Kernel& kernel, Op op) {
   return out;
 }
 
-// Some kernels are for causal problems only, and say so by refusing others.
-bool needs_causal(const Kernel& kernel) {
-  Case c;
-  char why[256] = "";
-  const Problem plain(c, formats_for(kernel));
-  if (kernel.abi->supports(&plain.abi(), why, sizeof why) == ATTN_OK) return false;
-  c.mask.causal = Causal::top_left;
-  const Problem causal(c, formats_for(kernel));
-  return kernel.abi->supports(&causal.abi(), why, sizeof why) == ATTN_OK;
-}
-
 std::int64_t random_block(Random& random) {
   static const std::vector<std::int64_t> small{1, 2, 3, 4, 5, 7, 8, 16}, large{13, 17, 31, 32, 33, 64, 128, 200};
   if (random.chance(0.15)) return 0;
@@ -132,6 +121,16 @@ void drop_foreign(Case& c) {
 }
 
 }  // namespace
+
+bool needs_causal(const Kernel& kernel) {
+  Case c;
+  char why[256] = "";
+  const Problem plain(c, formats_for(kernel));
+  if (kernel.abi->supports(&plain.abi(), why, sizeof why) == ATTN_OK) return false;
+  c.mask.causal = Causal::top_left;
+  const Problem causal(c, formats_for(kernel));
+  return kernel.abi->supports(&causal.abi(), why, sizeof why) == ATTN_OK;
+}
 
 Case generate_case(const Kernel& kernel, const Law& law, Random& random, double size) {
   size = std::clamp(size, 0.0, 1.0);

@@ -30,6 +30,9 @@ class Random {
 // where they are known from its Contract; every other refusal is the kernel's own and is counted.
 Case generate_case(const Kernel& kernel, const Law& law, Random& random, double size);
 
+// Some kernels are for causal problems only, and say so by refusing the smallest problem without a causal mask.
+bool needs_causal(const Kernel& kernel);
+
 // Simpler cases that may still fail, simplest first: fewer heads, shorter sequences, smaller tiles, simpler family.
 std::vector<Case> shrink_case(const Case& c);
 

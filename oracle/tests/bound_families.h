@@ -80,7 +80,7 @@ inline RowValues make_row(Kind kind, std::int64_t n, std::int64_t d, std::int64_
   x.n = n;
   x.d_qk = d;
   x.d_v = d_v;
-  x.scale = static_cast<double>(static_cast<float>(1 / std::sqrt(static_cast<double>(d))));
+  x.scale = round_to(DType::fp32, 1 / std::sqrt(static_cast<double>(d)));
   x.q.resize(d);
   x.k.resize(n * d);
   x.v.resize(n * d_v);
@@ -94,7 +94,7 @@ inline RowValues make_row(Kind kind, std::int64_t n, std::int64_t d, std::int64_
   // A quarter of the far rows lie where exp underflows.
   const double edge = in == DType::fp64 ? 735 : 95,
                far = r.below(4) == 0 ? edge + 8 * r.uniform() : 2 + 85 * r.uniform();
-  if (kind == Kind::far_values) x.scale = static_cast<double>(static_cast<float>(0.5 + r.uniform()));
+  if (kind == Kind::far_values) x.scale = round_to(DType::fp32, 0.5 + r.uniform());
   for (std::int64_t j = 0; j < n; ++j) {
     switch (kind) {
       case Kind::near_ties_high:
@@ -152,7 +152,7 @@ inline RowValues make_row(Kind kind, std::int64_t n, std::int64_t d, std::int64_
         v = std::ldexp(r.normal(), static_cast<int>(r.below(21)) - 10);
         break;
       case Kind::equal_constant:
-        v = 1 + 1.0 / 3;
+        v = 1 + static_cast<double>((&v - x.v.data()) % d_v + 1) / 11;
         break;
       case Kind::subnormal_values:
         v = std::ldexp(r.normal(), f.min_exponent - f.precision + 4);

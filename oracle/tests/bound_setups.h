@@ -79,7 +79,9 @@ inline std::vector<SimulatedKernel> make_setups() {
     s.contract.exp_form = ATTN_EXP2_FMA;
     s.contract.split_merge = ATTN_MERGE_DIVISION_FREE;
   });
-  add("fp32 split division-free", ATTN_ALG_SPLIT, ATTN_FP32, ATTN_FP32, ATTN_FP32, [](SimulatedKernel& s) {
+  // Products of 16-bit inputs are exact in fp32: what comes after the scores stands alone.
+  add("bf16 FA2 P32, out fp32", ATTN_ALG_FA2, ATTN_BF16, ATTN_FP32, ATTN_FP32, nothing);
+  add("bf16 split division-free", ATTN_ALG_SPLIT, ATTN_BF16, ATTN_FP32, ATTN_FP32, [](SimulatedKernel& s) {
     s.splits = 4;
     s.contract.split_merge = ATTN_MERGE_DIVISION_FREE;
   });

@@ -35,7 +35,7 @@ std::vector<Tiling> tilings(const Case& c, Random& random) {
 
 CheckResult check_forward(const Case& c, const Kernel& kernel, const LawContext& context) {
   Case x = frozen(c, kernel);
-  Random random(context.seed, 0x6368756e);
+  Random random = choices(context, c, 0x6368756e);
   LawContext fewer = context;
   fewer.max_rows = std::max<std::int64_t>(context.max_rows / 4, 16);
   Tally tally;
@@ -63,7 +63,7 @@ CheckResult check_forward(const Case& c, const Kernel& kernel, const LawContext&
 CheckResult check_step(const Case& c, const Kernel& kernel, const LawContext& context) {
   const Problem p(c, formats_for(kernel));
   const StepInputs in(p);
-  Random random(context.seed, 0x6368756e);
+  Random random = choices(context, c, 0x6368756e);
   Tally tally;
   std::vector<std::vector<std::int64_t>> chunkings{even_cuts(in.keys, 1), even_cuts(in.keys, random.between(2, 9)),
                                                    random_cuts(in.keys, false, random),
@@ -84,7 +84,7 @@ CheckResult check_invariant(const Case& c, const Kernel& kernel, const LawContex
   const Run base = run_case(kernel, x);
   if (!base.ok()) return stopped(base.execution);
   const bool bitwise = promises(kernel, ATTN_PROMISE_TILING_INVARIANT);
-  Random random(context.seed, 0x74696c65);
+  Random random = choices(context, c, 0x74696c65);
   Tally tally;
   for (const Tiling& t : tilings(c, random)) {
     x.tiling = t;

@@ -69,6 +69,10 @@ Case frozen(const Case& c, const Kernel& kernel) {
   return out;
 }
 
+Random choices(const LawContext& context, const Case& c, std::uint64_t tag) {
+  return Random(context.seed + c.values.seed, tag);
+}
+
 const attn_kernel* sibling(const Kernel& kernel, std::int32_t op, std::int32_t algorithm) {
   const attn_contract& mine = kernel.abi->contract;
   const attn_kernel* best = nullptr;

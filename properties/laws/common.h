@@ -29,6 +29,10 @@ inline bool promises(const Kernel& kernel, std::uint64_t promise) {
 // masks then stay put when a law changes the tiling or cuts the shape, on which recipes may depend.
 Case frozen(const Case& c, const Kernel& kernel);
 
+// Choices inside a law. They follow from the case as well as the context: other cases get other tilings, permutations
+// and places, and a case checked again by itself gets the same ones. tag tells laws apart.
+Random choices(const LawContext& context, const Case& c, std::uint64_t tag);
+
 // Another kernel of the same origin with this operation and the same formats; nullptr if there is none.
 const attn_kernel* sibling(const Kernel& kernel, std::int32_t op, std::int32_t algorithm = 0);
 Kernel as_kernel(const attn_kernel* abi, const Kernel& like);

@@ -43,7 +43,7 @@ void check_forward_rows(Tally& tally, const Kernel& kernel, const Problem& p) {
 CheckResult check_forward(const Case& c, const Kernel& kernel, const LawContext& context) {
   // The same rows under other tilings: they fall into other tiles, first, middle and last.
   Case x = frozen(c, kernel);
-  Random random(context.seed, 0x6d61736b);
+  Random random = choices(context, c, 0x6d61736b);
   Tally tally;
   for (int n = 0; n < 3; ++n) {
     if (n > 0) {

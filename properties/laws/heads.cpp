@@ -112,7 +112,7 @@ CheckResult check_strides(const Case& c, const Kernel& kernel, const LawContext&
   dense.q_layout = dense.k_layout = dense.v_layout = dense.o_layout = Layout{};
   const Run base = run_case(kernel, dense);
   if (!base.ok()) return stopped(base.execution);
-  Random random(context.seed, 0x73747264);
+  Random random = choices(context, c, 0x73747264);
   const bool bitwise = promises(kernel, ATTN_PROMISE_LAYOUT_INVARIANT), forward = c.op == Op::forward;
   Tally tally;
   CheckResult refused;

@@ -188,7 +188,7 @@ CheckResult check_tree(const Case& c, const Kernel& kernel, Random& random, int 
 CheckResult check_associates(const Case& c, const Kernel& kernel, const LawContext& context) {
   Tally tally;
   if (c.shape.tq == 0) return tally.finish("the problem has no rows");
-  Random random(context.seed, 0x74726565);
+  Random random = choices(context, c, 0x74726565);
   for (int tree = 0; tree < 4; ++tree) {
     const CheckResult r = check_tree(c, kernel, random, std::min(tree, 2), tally);
     if (r.outcome != Outcome::pass) return r;

@@ -65,7 +65,7 @@ CheckResult check_forward(const Case& c, const Kernel& kernel, const LawContext&
   const auto o0 = clean.problem.output("o");
   const bool has_lse = clean.problem.has_output("lse");
   const auto l0 = has_lse ? clean.problem.output("lse") : std::vector<double>{};
-  Random random(context.seed, 0x6e616e);
+  Random random = choices(context, c, 0x6e616e);
   Tally tally;
   for (const char tensor : {'q', 'k', 'v', 'k', 'v'}) {
     const Place nan = random_place(s, tensor, random);
@@ -118,7 +118,7 @@ CheckResult check_state(const Case& c, const Kernel& kernel, const LawContext& c
   if (rows == 0 || (step && keys == 0)) return Tally().finish("the problem has no rows or no keys");
   const Run clean = run_case(kernel, c);
   if (!clean.ok()) return stopped(clean.execution);
-  Random random(context.seed, 0x6e616e);
+  Random random = choices(context, c, 0x6e616e);
   Tally tally;
   std::vector<std::string> tensors{step ? "scores" : "m"};
   if (has_acc) tensors.emplace_back(step ? "v" : "acc");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "properties/generate.h"
 #include "properties/laws/common.h"
 #include "properties/laws/table.h"
 #include "properties/state.h"
@@ -11,7 +12,7 @@ namespace {
 
 std::string why_not_permutes(const Case& c, const Kernel& kernel) {
   if (auto why = why_not_forward(c, kernel); !why.empty()) return why;
-  if (c.mask.causal != Causal::none) return "a causal mask gives keys an order";
+  if (c.mask.causal != Causal::none || needs_causal(kernel)) return "a causal mask gives keys an order";
   for (std::int64_t n : c.mask.kv_len)
     if (n != c.shape.tk) return "kv_len gives keys an order";
   return "";
@@ -38,7 +39,7 @@ CheckResult check_permutes(const Case& c, const Kernel& kernel, const LawContext
   if (!a.ok()) return stopped(a.execution);
   std::vector<std::int64_t> order(c.shape.tk);
   std::iota(order.begin(), order.end(), 0);
-  Random random(context.seed, 0x7065726d);
+  Random random = choices(context, c, 0x7065726d);
   // Reversal turns every rising maximum into a falling one; a shuffle moves keys between tiles and splits.
   if (random.chance(0.3))
     std::reverse(order.begin(), order.end());

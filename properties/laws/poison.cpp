@@ -83,7 +83,7 @@ CheckResult check_poison(const Case& c, const Kernel& kernel, const LawContext& 
     if (!run.ok()) return stopped(run.execution);
     compare(run, std::to_string(value));
   }
-  const Run run = run_case(kernel, c, {0xA5, 0xFF, context.seed | 1});
+  const Run run = run_case(kernel, c, {0xA5, 0xFF, (context.seed + c.values.seed) | 1});
   if (!run.ok()) return stopped(run.execution);
   compare(run, "random bits");
   return tally.finish("the problem has no output elements");
@@ -131,7 +131,7 @@ CheckResult check_prefix_forward(const Case& c, const Kernel& kernel, const LawC
   if (!base.ok()) return stopped(base.execution);
   const double largest = facts(formats_for(kernel).storage).max;
   const bool bitwise = promises(kernel, ATTN_PROMISE_ROW_ISOLATED);
-  Random random(context.seed, 0x70726566);
+  Random random = choices(context, c, 0x70726566);
   Tally tally;
   for (int turn = 0; turn < 6 && s.tq > 0; ++turn) {
     Target t{{random.between(0, s.batch - 1), random.between(0, s.q_heads - 1), random.between(0, s.tq - 1)}, 0, {}};
@@ -165,7 +165,7 @@ CheckResult check_prefix_step(const Case& c, const Kernel& kernel, const LawCont
   const auto scores = base.problem.input("scores");
   const bool bitwise = promises(kernel, ATTN_PROMISE_ROW_ISOLATED);
   const double largest = facts(formats_for(kernel).storage).max;
-  Random random(context.seed, 0x70726566);
+  Random random = choices(context, c, 0x70726566);
   Tally tally;
   for (std::int64_t r = 0; r < std::min<std::int64_t>(rows, 6); ++r) {
     std::vector<std::int64_t> hidden;

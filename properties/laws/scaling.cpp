@@ -41,7 +41,7 @@ CheckResult check_scales(const Case& c, const Kernel& kernel, const LawContext& 
   const Run a = run_case(kernel, base);
   if (!a.ok()) return stopped(a.execution);
   const bool bitwise = promises(kernel, ATTN_PROMISE_DETERMINISTIC);
-  Random random(context.seed, 0x7363616c);
+  Random random = choices(context, c, 0x7363616c);
   const DType storage = formats_for(kernel).storage;
   Tally tally;
   for (const int k : {static_cast<int>(random.between(1, 3)), static_cast<int>(-random.between(1, 6))}) {
@@ -86,7 +86,7 @@ CheckResult check_shifts(const Case& c, const Kernel& kernel, const LawContext& 
   };
   const Run a = run_case(kernel, with_first(0));
   if (!a.ok()) return stopped(a.execution);
-  Random random(context.seed, 0x73686966);
+  Random random = choices(context, c, 0x73686966);
   Tally tally;
   for (int turn = 0; turn < 2; ++turn) {
     const double first = std::ldexp(random.chance(0.5) ? 1.0 : -1.0, static_cast<int>(random.between(-2, 11)));

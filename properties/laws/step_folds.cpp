@@ -61,7 +61,7 @@ CheckResult check(const Case& c, const Kernel& kernel, const LawContext& context
   Problem fp(f, formats_for(forward));
   in = rounded(in, fp);
 
-  Random random(context.seed, 0x666f6c64);
+  Random random = choices(context, c, 0x666f6c64);
   const auto cuts = random.chance(0.5) ? even_cuts(in.keys, random.between(1, 9)) : random_cuts(in.keys, false, random);
   const Folded folded = fold_blocks(kernel, c, in, cuts);
   if (folded.execution.status != Outcome::pass) return stopped(folded.execution);

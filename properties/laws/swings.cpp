@@ -63,7 +63,7 @@ CheckResult check_forward(const Case& c, const Kernel& kernel, const LawContext&
   const Case base = frozen(c, kernel);
   if (base.values.tensors.count("q") == 0 || base.values.tensors.count("k") == 0)
     return Tally().finish("the problem has no rows or no keys");
-  Random random(context.seed, 0x7377696e);
+  Random random = choices(context, c, 0x7377696e);
   LawContext fewer = context;
   fewer.max_rows = std::max<std::int64_t>(context.max_rows / 4, 16);
   Tally tally;
@@ -82,7 +82,7 @@ CheckResult check_forward(const Case& c, const Kernel& kernel, const LawContext&
 CheckResult check_step(const Case& c, const Kernel& kernel, const LawContext& context) {
   const Problem p(c, formats_for(kernel));
   const StepInputs in(p);
-  Random random(context.seed, 0x7377696e);
+  Random random = choices(context, c, 0x7377696e);
   Tally tally;
   for (Pattern pattern : kPatterns) {
     StepInputs x = in;

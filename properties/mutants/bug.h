@@ -8,7 +8,8 @@
 namespace attest::mutants {
 
 enum class Bug {
-  none,  // the control: the readable kernel as it should be; it must pass everything
+  none,            // the control: the readable kernel as it should be; it must pass everything
+  none_whole_row,  // the same with all keys in one block, for the Contract that promises that tiling changes no bit
 
   // forward: masks, empty rows, sentinels
   sentinel_small,          // running maximum starts at -1e4
@@ -66,7 +67,6 @@ enum class Bug {
   scale_twice,
   scale_ignored,  // 1 / sqrt(d) whatever was asked for
   scale_off_by_2_pow_minus_10,
-  rounded_product,  // exp2 trick with the product rounded apart
 
   // forward: precision
   scores_in_16_bit,
@@ -96,7 +96,7 @@ enum class Bug {
   nondeterministic_order,
   order_by_layout,
   order_by_group,
-  tile_wide_max,  // one maximum for all rows of a tile
+  tile_wide_max,  // one maximum for two neighbouring rows
   order_by_block_q,
   value_dependent_skip,  // a block whose maximum lies far below is dropped although it still counts
 
@@ -106,6 +106,7 @@ enum class Bug {
   step_acc_not_rescaled,
   step_max_not_kept,
   step_drops_last_key,
+  step_rounded_product,  // exp2(fl(x log2 e) - fl(m log2 e)): an error of u |m|, whatever the gap
   merge_base_2,
   merge_empty_nan,
   merge_far_overflow,

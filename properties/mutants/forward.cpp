@@ -27,6 +27,7 @@ struct Forward {
     block_q = p.tiling.block_q > 0 ? p.tiling.block_q : 16;
     block_k = p.tiling.block_k > 0 ? p.tiling.block_k : 32;
     splits = p.tiling.splits > 0 ? p.tiling.splits : 1;
+    if (is(Bug::none_whole_row)) block_k = std::max<int64_t>(1, Tk), splits = 1;
     if (is(Bug::splits_by_batch)) splits = B;
     scale = static_cast<float>(p.scale);
     if (is(Bug::scale_ignored)) scale = static_cast<float>(1 / std::sqrt(static_cast<double>(dqk)));
@@ -105,7 +106,6 @@ struct Forward {
 
   float weight(float x, float m) const {
     float z = (x - m) * scale;
-    if (is(Bug::rounded_product)) z = (x * scale * 1.44269504f - m * scale * 1.44269504f) * 0.693147181f;
     if (is(Bug::no_max_subtraction)) z = x * scale;
     float w = exp_f(z);
     if (is(Bug::fast_exp)) w *= 1 + 0x1p-11f * static_cast<float>(std::sin(static_cast<double>(z)));
@@ -196,7 +196,7 @@ Forward::Partial Forward::run_keys(int64_t b, int64_t h, int64_t i, int64_t lo, 
     if (is(Bug::empty_block_nan) && x.empty() && !s.any) s.l = std::nanf("");
     if (is(Bug::tile_wide_max) && !x.empty()) {
       float top = -kInf;
-      for (int64_t r = q0; r < std::min(q0 + block_q, Tq); ++r)
+      for (int64_t r = i; r < std::min(i + 2, Tq); ++r)
         for (int64_t j = j0; j < j1; ++j) top = std::max(top, score(b, h, r, j));
       if (std::isfinite(top)) s.m = s.any ? s.m : top;
     }
@@ -206,7 +206,7 @@ Forward::Partial Forward::run_keys(int64_t b, int64_t h, int64_t i, int64_t lo, 
   }
   if (is(Bug::reads_past_end) && hi == Tk && Tk > 0) {
     const float beyond = load_at(p.k, k_offset(b, kv_head(h), Tk, 0));
-    if (beyond != beyond && s.any) s.l = beyond;
+    s.l += 0 * beyond;
   }
   return s;
 }

@@ -1,6 +1,7 @@
 // Mutants as kernels: the C interface around the readable kernels.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <stdexcept>
@@ -48,7 +49,8 @@ int32_t supports_state(const attn_problem* p, char* why, std::size_t size) {
 
 int32_t supports_forward(const attn_problem* p, char* why, std::size_t size) {
   if (p->k.shape[1] == 0 || p->q.shape[1] % p->k.shape[1] != 0) return reject(why, size, "Hq is no multiple of Hkv");
-  if (!(p->scale > 0)) return reject(why, size, "scale must be finite and positive");
+  if (const float s = static_cast<float>(p->scale); !(s > 0) || !std::isfinite(s))
+    return reject(why, size, "scale must be finite and positive");
   if (p->softcap != 0 || p->mask.window_left >= 0 || p->mask.window_right >= 0 || p->bias.data || p->sinks.data) {
     return reject(why, size, "softcap, window, bias and sinks are reserved");
   }
@@ -102,7 +104,8 @@ std::vector<Kernel> control_kernels() {
     if (std::find(presets.begin(), presets.end(), m.preset) == presets.end()) presets.push_back(m.preset);
   }
   std::vector<Kernel> all;
-  for (std::string_view p : presets) all.push_back(make_kernel(Bug::none, "control." + std::string(p), p));
+  for (std::string_view p : presets)
+    all.push_back(make_kernel(p == "fp32.standard" ? Bug::none_whole_row : Bug::none, "control." + std::string(p), p));
   return all;
 }
 

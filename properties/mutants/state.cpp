@@ -10,6 +10,7 @@ namespace attest::mutants {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kLog2e = 1.44269504f;
 
 float at1(const attn_tensor& t, int64_t i) { return load_at(t, i * t.stride[0]); }
 float at2(const attn_tensor& t, int64_t i, int64_t e) { return load_at(t, i * t.stride[0] + e * t.stride[1]); }
@@ -37,7 +38,9 @@ int32_t run_step(Bug bug, const attn_problem& p) {
     for (int64_t e = 0; e < width; ++e) acc[e] = at2(p.a.acc, i, e) * (is(Bug::step_acc_not_rescaled) ? 1 : c);
     for (int64_t j = 0; j < keys; ++j) {
       if (at2(p.scores, i, j) == -kInf && !is(Bug::step_no_guard)) continue;
-      const float w = exp_f(at2(p.scores, i, j) - safe);
+      float z = at2(p.scores, i, j) - safe;
+      if (is(Bug::step_rounded_product)) z = (at2(p.scores, i, j) * kLog2e - safe * kLog2e) / kLog2e;
+      const float w = exp_f(z);
       l += w;
       for (int64_t e = 0; e < width; ++e) acc[e] = std::fma(w, at2(p.v, j, e), acc[e]);
     }

@@ -84,7 +84,8 @@ class EveryKernel : public testing::TestWithParam<std::string> {
     };
     rc::detail::TestParams params;
     params.seed = seed();
-    params.maxSuccess = cases_per_pair();
+    // A statistical check pools thousands of outputs by itself.
+    params.maxSuccess = law.searched_inputs ? cases_per_pair() : std::max(cases_per_pair() / 4, 3);
     rc::detail::TestMetadata metadata;
     metadata.description = kernel.name + " " + std::string(law.name);
     const auto result = rc::detail::checkTestable([&] { property(*cases(kernel, law)); }, metadata, params);

@@ -29,8 +29,9 @@ std::string scratch() {
 
 Ran run_shell(const std::string& command) {
   const std::string dir = scratch(), out = dir + "/.out", err = dir + "/.err";
-  const int status =
-      std::system(("cd '" + dir + "' && { " + command + "; } >'" + out + "' 2>'" + err + "' </dev/null").c_str());
+  const int status = std::system(
+      ("unset ATTEST_COMMAND; cd '" + dir + "' && { " + command + "; } >'" + out + "' 2>'" + err + "' </dev/null")
+          .c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), read_file(out), read_file(err)};
 }
 

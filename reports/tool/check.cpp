@@ -67,7 +67,8 @@ void check_kernel(const Case& c, const Kernel& kernel, const std::vector<const L
     passed = passed || r.outcome == Outcome::pass;
     if (r.outcome != Outcome::fail) continue;
     const LoadedKernel loaded{kernel, false, ""};
-    std::cout << "    " << failure_line({&loaded, law}, {0, c, r, o.file, ""}) << "\n    " << law->statement << "\n";
+    std::cout << "    " << failure_line({&loaded, law}, {0, true, c, r, o.file, ""}) << "\n    " << law->statement
+              << "\n";
   }
   print_elements(explain_case(c, kernel, context_for(c, lambda)), o.all);
 }

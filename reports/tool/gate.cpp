@@ -58,10 +58,10 @@ void in_parallel(std::size_t n, int jobs, const Work& work, const Stop& stop, co
     ended.notify_all();
   };
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(jobs));
   for (int t = 0; t < jobs; ++t) threads.emplace_back(worker);
   std::unique_lock hold(lock);
-  while (running > 0) {
-    ended.wait_for(hold, std::chrono::milliseconds(200));
+  while (!ended.wait_for(hold, std::chrono::milliseconds(200), [&] { return running == 0; })) {
     hold.unlock();
     idle();
     hold.lock();
@@ -125,9 +125,9 @@ class Gate {
       r = check_case(c, kernel, *pair.law, context_for(c, plan_.lambda));
     }
     const std::string name =
-        generated ? "generated " + std::to_string(unit.index) + " (" + case_hash(c) + ")" : from->path;
+        generated ? "generated " + std::to_string(unit.index) + " (" + case_hash(c) + ")" : from->name;
     const std::scoped_lock hold(lock_);
-    result_.tallies[unit.pair].add(order, name, c, r);
+    result_.tallies[unit.pair].add(order, !generated, name, c, r);
     if (r.outcome == Outcome::fail) ++failures_;
     ++result_.done;
   }
@@ -153,8 +153,8 @@ class Gate {
     const Pair& pair = plan_.pairs[index];
     const Kernel& kernel = pair.kernel->kernel;
     Failure& failure = *result_.tallies[index].failure;
-    const Unit unit = plan_.unit(failure.order);
-    if (unit.index < 0) {  // the corpus has the file, and literal tensors do not shrink
+    if (failure.replayed) {  // the corpus has the file, small as it is
+      const Unit unit = plan_.unit(failure.order);
       failure.file = plan_.corpus[static_cast<std::size_t>(-1 - unit.index)].path;
     } else {
       if (!interrupted) shrink(pair, failure, max_checks);

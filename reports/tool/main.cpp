@@ -27,7 +27,7 @@ Exit codes: 0 pass; 1 a failure; 2 usage or bad input; 3 no failure, but somethi
 constexpr const char* gate_examples = R"(
 Examples:
   attest gate                                              the default budget, our kernels
-  attest gate --kernels 'cpu.fa2.*' --laws 'merge-*'       some kernels, some laws
+  attest gate --kernels 'cpu.fa2.*' --laws '*-invariant'   some kernels, some laws
   attest gate --plugin ./libmine.so --require-contract fp32.fa2
   attest gate --cases 500 --seed 7 --shard 2/8 --json shard2.json
   attest gate --seconds 10                                 what fits in ten seconds; marked truncated

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "oracle/bound.h"
 #include "properties/check.h"
@@ -18,6 +19,22 @@ namespace fs = std::filesystem;
 bool same_operation(Op op, std::int32_t kernel_op) {
   return (op == Op::forward && kernel_op == ATTN_OP_FORWARD) || (op == Op::step && kernel_op == ATTN_OP_STEP) ||
          (op == Op::merge && kernel_op == ATTN_OP_MERGE);
+}
+
+// What states a step or merge kernel holds, only its supports() says. One that declines the smallest problem of a kind
+// is not what a case of that kind is about; one that declines every kind still meets the generated cases.
+bool takes_state(const Kernel& kernel, const Case& c) {
+  if (c.op == Op::forward) return true;
+  static std::map<std::pair<const attn_kernel*, StateKind>, bool> known;
+  const auto [at, fresh] = known.try_emplace({kernel.abi, c.state}, false);
+  if (!fresh) return at->second;
+  Case smallest;
+  smallest.op = c.op;
+  smallest.state = c.state;
+  const Problem problem(smallest, formats_for(kernel));
+  char why[256] = "";
+  at->second = kernel.abi->supports(&problem.abi(), why, sizeof why) != ATTN_REJECTED;
+  return at->second;
 }
 
 // An index is always given the same share of the largest shapes, whatever the budget: the golden ratio spreads any
@@ -45,7 +62,7 @@ LawContext context_for(const Case& c, double lambda) {
 }
 
 bool concerns(const Case& c, const Kernel& kernel, const Law& law) {
-  if (!same_operation(c.op, kernel.abi->op)) return false;
+  if (!same_operation(c.op, kernel.abi->op) || !takes_state(kernel, c)) return false;
   const Formats formats = formats_for(kernel);
   const bool format =
       c.dtype == DType::any || c.dtype == formats.storage || (c.op == Op::merge && c.dtype == formats.accumulator);
@@ -59,7 +76,11 @@ std::vector<CorpusCase> load_corpus(const std::string& directory) {
     if (entry.is_regular_file() && entry.path().extension() == ".case") paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   std::vector<CorpusCase> out;
-  for (const std::string& path : paths) out.push_back({path, load_case(path)});
+  for (const std::string& path : paths) {
+    const std::string near = fs::proximate(path).string();
+    const std::string shown = near.starts_with("..") ? path : near;
+    out.push_back({shown, fs::relative(path, directory).string(), load_case(shown)});
+  }
   return out;
 }
 

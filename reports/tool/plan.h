@@ -32,7 +32,8 @@ struct Pair {
 };
 
 struct CorpusCase {
-  std::string path;  // as given to --corpus, then relative to it
+  std::string path;  // for commands: relative to the working directory where it lies below it
+  std::string name;  // for reports: relative to the corpus
   Case data;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "reports/tool/text.h"
 
@@ -67,7 +68,8 @@ void PairTally::add_inapplicable(std::size_t order, const std::string& why) {
   inapplicable_reason_ = why;
 }
 
-void PairTally::add(std::size_t order, const std::string& case_name, const Case& c, const CheckResult& r) {
+void PairTally::add(std::size_t order, bool replayed, const std::string& case_name, const Case& c,
+                    const CheckResult& r) {
   ++counts[static_cast<std::size_t>(r.outcome)];
   if (r.outcome != Outcome::pass && r.outcome != Outcome::fail && order < reason_order_) {
     reason_order_ = order;
@@ -79,7 +81,9 @@ void PairTally::add(std::size_t order, const std::string& case_name, const Case&
     worst_order_ = order;
     worst_case = case_name;
   }
-  if (r.outcome == Outcome::fail && (!failure || order < failure->order)) failure = Failure{order, c, r, "", ""};
+  if (r.outcome == Outcome::fail &&
+      (!failure || std::pair(replayed, order) < std::pair(failure->replayed, failure->order)))
+    failure = Failure{order, replayed, c, r, "", ""};
 }
 
 Counts GateResult::counts() const {

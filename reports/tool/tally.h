@@ -18,6 +18,7 @@ std::string key(Outcome o);
 
 struct Failure {
   std::size_t order = 0;  // in the plan
+  bool replayed = false;  // from the corpus
   Case data;
   CheckResult result;
   std::string file;     // where the case is: saved for a generated one, the corpus file otherwise
@@ -32,13 +33,13 @@ struct PairTally {
   std::int64_t inapplicable = 0;  // generated cases on which the law does not bind this kernel
   double worst_ratio = 0;
   std::string worst_case;
-  std::optional<Failure> failure;  // the first in the plan's order
+  std::optional<Failure> failure;  // the first in the plan's order, generated ones first: they shrink
   std::string reason;              // why there is no PASS, from the first check that was none
   PairVerdict verdict = PairVerdict::not_reached;
 
   std::int64_t checks() const;
   void add_inapplicable(std::size_t order, const std::string& why);
-  void add(std::size_t order, const std::string& case_name, const Case& c, const CheckResult& result);
+  void add(std::size_t order, bool replayed, const std::string& case_name, const Case& c, const CheckResult& result);
 
  private:
   std::size_t worst_order_ = 0, reason_order_ = SIZE_MAX, inapplicable_order_ = SIZE_MAX;
