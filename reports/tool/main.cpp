@@ -7,6 +7,7 @@
 #include "reports/tool/check.h"
 #include "reports/tool/gate.h"
 #include "reports/tool/listing.h"
+#include "reports/tool/mutants.h"
 #include "reports/tool/text.h"
 
 namespace {
@@ -110,6 +111,27 @@ int dispatch(int argc, char** argv) {
       [&] { action = [&] { return contract.empty() ? list_kernels(kernels) : show_contract(kernels, contract); }; });
 
   app.add_subcommand("laws", "The laws: name and statement")->callback([&] { action = list_laws; });
+
+  MutantOptions mutants;
+  CLI::App* m = app.add_subcommand("mutants", "The kill matrix: planted bugs x laws, with the gate's own budget");
+  m->footer(std::string("\nExamples:\n  attest mutants\n  attest mutants --mutants 'split-*' --cases 4\n") +
+            "\nExit codes: 0 every mutant is killed and every control passes; 1 not so; 2 usage or bad input.");
+  m->add_option("--mutants", mutants.mutants, "Mutants to judge (globs). Default: all")->type_name("GLOB");
+  m->add_option("--laws", mutants.laws, "Laws to check (globs). Default: all")->type_name("GLOB");
+  m->add_option("--seed", mutants.seed, "Seed of everything random")->capture_default_str();
+  m->add_option("--cases", mutants.cases, "Generated cases for each mutant and law (the gate's budget)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  m->add_option("--corpus", mutants.corpus, "Directory of .case files to replay; 'none' for none")->type_name("DIR");
+  m->add_option("--jobs", mutants.jobs, "Threads that check. Default: one for each core")->check(CLI::Range(1, 256));
+  m->add_option("--json", mutants.json, "Write the matrix as JSON; '-' for standard output")->type_name("FILE");
+  m->add_flag("--quiet", mutants.quiet, "Only survivors, false alarms and the verdict");
+  m->callback([&] {
+    action = [&] {
+      if (mutants.corpus.empty()) mutants.corpus = default_corpus();
+      return run_mutants(mutants);
+    };
+  });
 
   std::string directory;
   CLI::App* n = app.add_subcommand("new-plugin", "Write a buildable skeleton for a kernel of your own");
