@@ -7,6 +7,7 @@
 #include <new>
 
 #include "oracle/bound.h"
+#include "oracle/float_environment.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ATTEST_ASAN 1
@@ -106,6 +107,7 @@ Execution run_guarded(const Kernel& kernel, Problem& problem) {
 }  // namespace
 
 Execution execute(const Kernel& kernel, Problem& problem) {
+  const FloatEnvironmentGuard environment;
   // The interface is C and must not throw, but a library that does is a finding, not the end of the run.
   try {
     return run_guarded(kernel, problem);

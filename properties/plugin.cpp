@@ -8,6 +8,7 @@
 #include <set>
 
 #include "impl/registry.h"
+#include "oracle/float_environment.h"
 
 namespace attest {
 namespace {
@@ -83,6 +84,7 @@ Kernel read_kernel(const char* at, std::size_t index, const std::string& path) {
 }  // namespace
 
 Plugin load_plugin(const std::string& path) {
+  const FloatEnvironmentGuard environment;  // a library built with -ffast-math sets flush-to-zero as it is loaded
   // dlopen searches the library path for a bare name; a plugin is a file.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   // Now: an undefined symbol is a refusal here, not a crash in the middle of a run. Local: two plugins that use the

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iostream>
 
+#include "oracle/float_environment.h"
 #include "reports/tool/check.h"
 #include "reports/tool/gate.h"
 #include "reports/tool/listing.h"
@@ -151,6 +152,8 @@ int dispatch(int argc, char** argv) {
 int main(int argc, char** argv) {
   set_tool_command(argv[0]);
   try {
+    if (const std::string fault = float_environment_fault(); !fault.empty())
+      throw UsageError(fault + ": the oracle's bounds do not hold; start from an environment without it");
     return dispatch(argc, argv);
   } catch (const std::exception& e) {
     // UsageError, PluginError and CaseError say file, field and reason; anything else is a defect of the tool, and
