@@ -131,10 +131,10 @@ std::string Problem::untouched_report() const {
     for (std::int64_t i = 0; i < t.count(); ++i)
       if (t.bits(i) != encode(t.format(), input.values[static_cast<std::size_t>(i)]))
         return t.place(i) + ": input overwritten; inputs must not be written";
-    if (const std::string damage = t.damage(); !damage.empty()) return damage;
+    if (std::string damage = t.damage(); !damage.empty()) return damage;
   }
   for (const auto& [name, t] : state_->outputs)
-    if (const std::string damage = t.damage(); !damage.empty()) return damage;
+    if (std::string damage = t.damage(); !damage.empty()) return damage;
   return state_->mask_damage();
 }
 
