@@ -67,7 +67,8 @@ typedef struct attn_mask {
   int64_t window_right;
 } attn_mask;
 
-/* How the caller wants the work to be cut. 0 leaves a choice to the kernel. Blocks may exceed the sequence. */
+/* How the caller wants the work to be cut. 0 leaves a choice to the kernel; what is asked for is honoured or rejected,
+ * since the bound counts blocks and splits by it. Blocks may exceed the sequence. */
 typedef struct attn_tiling {
   int64_t block_q;
   int64_t block_k;
@@ -186,12 +187,12 @@ typedef struct attn_contract {
   int32_t p_dtype;   /* P is rounded to this before P.V (round to nearest even); = acc_dtype: not rounded */
 
   int32_t qk_accumulation, pv_accumulation; /* ATTN_ACC_* */
-  int32_t sum_order;                        /* ATTN_SUM_*: of P.V and of the row sum */
-  int32_t mma_terms, mma_fraction_bits;     /* L and F of ATTN_ACC_TENSOR_CORE */
+  int32_t sum_order;                    /* ATTN_SUM_*: of P.V and of the row sum, which adds P before it is rounded */
+  int32_t mma_terms, mma_fraction_bits; /* L and F of ATTN_ACC_TENSOR_CORE */
 
   int32_t exp_form;         /* ATTN_EXP_* */
   double exp_error;         /* relative error of exp at an element's argument, in u; exp(0) == 1 exactly */
-  double rescale_exp_error; /* the same for the rescale factor */
+  double rescale_exp_error; /* the same for the rescale factor and for merge weights */
   double log_absolute;      /* error of log(l) is at most max(log_absolute, log_relative * |log l|), in u */
   double log_relative;
   double division_error;      /* relative error of the final a / l, in u: 1 for IEEE division, 2 for a correctly rounded

@@ -63,7 +63,8 @@ Arithmetic::Arithmetic(const attn_contract& c, double scale) : contract(c) {
   if (p_rounded && flush && p != DType::fp16) p_floor = std::ldexp(1.0, pf.min_exponent);
   p_overflow = overflow_threshold(p);
 
-  narrowed = c.scale_narrowed && !representable(scale, f) ? u : 0;
+  // Below the normal range a narrowed scale is off by half a subnormal, not by u of itself.
+  narrowed = c.scale_narrowed && !representable(scale, f) ? std::max(u, f.half_subnormal / scale) : 0;
   lazy = c.rescale == ATTN_RESCALE_LAZY ? c.lazy_threshold * M_LN2 * (1 + 8 * u) : 0;
   switch (c.exp_form) {
     case ATTN_EXP2_FMA:

@@ -83,6 +83,7 @@ class StepBound {
   attn_contract contract_;
   double m_, l_, l_error_, operations_ = 0;
   std::vector<double> a_, a_abs_, a_error_;
+  std::vector<bool> is_nan_;  // columns into which a NaN was put
 };
 
 // Merge of two states with given input errors: values (approximate truth of each side) and bounds. Trees recurse.

@@ -45,7 +45,7 @@ void fill_accumulation(const Arithmetic& a, const RowStats& stats, ForwardTerms&
     // Never w * (exp(tau) - 1) for a large tau: that is 0 * inf = NaN when the gap is beyond 745 and tau beyond 709.
     const double tau = t.tau[j];
     double excess = tau < 0.5 ? stats.w[j] * std::expm1(tau) : std::exp(tau - stats.gap[j]) - stats.w[j];
-    excess = std::max(excess, 0.0) + t.floor[j];
+    excess = std::max(excess, 0.0) + t.true_floor(j);
     t.excess[j] = excess;
     T += excess;
     const double largest = stats.w[j] + excess;
@@ -66,10 +66,15 @@ void fill_accumulation(const Arithmetic& a, const RowStats& stats, ForwardTerms&
   double operations = static_cast<double>(rises);
   if (a.contract.algorithm == ATTN_ALG_FA1) operations += 5.0 * static_cast<double>(blocks);
   if (a.contract.algorithm == ATTN_ALG_SPLIT) operations += 5.0 * t.parts + static_cast<double>(blocks);
-  t.floor_sum = (a.pv_floor(static_cast<std::int64_t>(n), steps) + operations * a.phi) * t.frame;
+  const double floors = a.pv_floor(static_cast<std::int64_t>(n), steps) + operations * a.phi;
   const bool deferred = a.contract.algorithm != ATTN_ALG_FA1 && a.contract.algorithm != ATTN_ALG_SPLIT;
   const double sum = deferred ? std::max(1.0, stats.W * (1 - t.T)) : 1.0;
-  t.smallest_sum = sum * (1 - std::min(0.5, t.sigma)) * std::exp(-2 * a.exp_log);
+  const double rest = (1 - std::min(0.5, t.sigma)) * std::exp(-2 * a.exp_log);
+  // The computed sum is at least 1 in the computed frame, whatever that frame is: its maximum weighs 1 there.
+  t.inverse_sum /= 1 - std::min(0.5, t.sigma);
+  const double by_true_sum = t.frame / (sum * rest);
+  if (by_true_sum < t.inverse_sum) t.inverse_sum = by_true_sum;
+  t.floor_error = floors * t.inverse_sum;
 }
 
 }  // namespace attest

@@ -30,6 +30,18 @@ void admit_anything(RowBound& bound) {
   bound.lse.deterministic = bound.lse.before_rounding = HUGE_VAL;
 }
 
+// Everything that no column enters; false where scores or weights may overflow: then anything is admitted.
+bool fill_terms(const Arithmetic& a, const KeyPlan& plan, const Row& row, const RowStats& stats, ForwardTerms& t) {
+  fill_scores(a, row, stats, t);
+  if (scores_may_overflow(a, row, stats, t)) return false;
+  t.segments = make_segments(a, plan, row, stats, t);
+  fill_sums(a, plan, row, t);
+  fill_weights(a, row, stats, t);
+  if (weights_may_overflow(a, row, stats, t)) return false;
+  fill_accumulation(a, stats, t);
+  return true;
+}
+
 // Merge, division, output rounding; the allowance is for the rounding of the bound's own evaluation.
 void finish(const Arithmetic& a, const ForwardTerms& t, DType out, double o, double allowance, double before,
             ElementBound& b) {
@@ -67,6 +79,8 @@ RowBound bound_around_non_finite(const attn_contract& contract, const KeyPlan& p
   }
   RowBound bound = forward_bound(contract, plan, clean, stats, out, expected);
   const Arithmetic a(contract, row.scale);
+  ForwardTerms t;
+  if (!fill_terms(a, plan, clean, stats, t)) return bound;  // anything is admitted already
   const double smallest = 4 * std::max(a.exp_floor, 2 * a.p_floor);
   for (std::int64_t e = 0; e < row.d_v; ++e) {
     bool finite = true, nan = false, uncertain = false;
@@ -74,9 +88,11 @@ RowBound bound_around_non_finite(const attn_contract& contract, const KeyPlan& p
       const double v = row.v[j][e];
       finite = finite && std::isfinite(v);
       nan = nan || std::isnan(v);
-      uncertain = uncertain || (std::isinf(v) && !(stats.w[j] > smallest));
+      uncertain = uncertain || (std::isinf(v) && !(std::exp(-stats.gap[j] - t.tau[j]) > smallest));
     }
     if (finite) continue;
+    // The finite values of the column may overflow on their own, and then meet the infinity.
+    if (bound.o[e].deterministic == HUGE_VAL && !nan) continue;
     bound.o[e] = ElementBound{};
     if (uncertain && !nan) bound.o[e].deterministic = bound.o[e].before_rounding = HUGE_VAL;
   }
@@ -98,22 +114,14 @@ RowBound forward_bound(const attn_contract& contract, const KeyPlan& plan, const
   }
   const Arithmetic a(contract, row.scale);
   ForwardTerms t;
-  fill_scores(a, row, stats, t);
-  if (scores_may_overflow(a, row, stats, t)) {
+  if (!fill_terms(a, plan, row, stats, t)) {
     admit_anything(bound);
     return bound;
   }
-  t.segments = make_segments(a, plan, row, stats, t);
-  fill_sums(a, plan, row, t);
-  fill_weights(a, row, stats, t);
-  if (weights_may_overflow(a, row, stats, t)) {
-    admit_anything(bound);
-    return bound;
-  }
-  fill_accumulation(a, stats, t);
   bound.weight_error = t.T;
 
-  const double allowance = 1 + static_cast<double>(row.size() + row.d_qk + 16) * 0x1p-52;
+  // Sums of the bound itself, and the weights of row_stats: a gap of at most 745 that counts, good to 2^-53 of itself.
+  const double allowance = 1 + static_cast<double>(row.size() + row.d_qk + 1500) * 0x1p-52;
   const ColumnSums sums = sum_columns(row, stats, t);
   std::vector<bool> overflowing(row.d_v, false);
   mark_overflowing_columns(a, plan, row, stats, t, sums.value_sum, overflowing);

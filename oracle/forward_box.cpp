@@ -19,14 +19,12 @@ Box make_box(const RowStats& stats, const ForwardTerms& t) {
   const std::size_t n = t.tau.size();
   double shift = -HUGE_VAL;
   for (std::size_t j = 0; j < n; ++j) shift = std::max(shift, t.tau[j] - stats.gap[j]);
-  const double floor_scale = std::exp(-shift);
   Box b;
   b.low.resize(n);
   b.high.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
-    const double floor = t.floor[j] * floor_scale;
-    b.high[j] = std::exp(t.tau[j] - stats.gap[j] - shift) + floor;
-    b.low[j] = std::max(0.0, std::exp(-t.tau[j] - stats.gap[j] - shift) - floor);
+    b.high[j] = std::exp(t.tau[j] - stats.gap[j] - shift);
+    b.low[j] = std::exp(-t.tau[j] - stats.gap[j] - shift);
   }
   return b;
 }
@@ -84,13 +82,23 @@ BoxBound box_bound(const Arithmetic& a, const Row& row, const RowStats& stats, c
   const auto own = largest_ratio(box, d, [&](std::int64_t j, std::int64_t e) {
     return (t.p_unit[j] + (1 + t.p_unit[j]) * t.alpha[j]) * std::fabs(row.v[j][e]);
   });
-  // The floor of P's format does not shrink with the weight: apart, over the smallest possible sum.
-  std::vector<double> floor(d, t.floor_sum);
+  // Absolute errors of weights do not shrink with the weight: apart, over the smallest sum that can be computed. There
+  // is nothing of the scores' errors in that sum, so that this stays small when the box has become the hull.
+  std::vector<double> floor(d, t.floor_error);
   if (a.p_rounded) {
     for (std::int64_t j = 0; j < n; ++j) {
       if (t.p_unit[j] < a.p_u) continue;
-      const double lost = std::min(a.p_floor * t.frame, std::exp(t.tau[j] - stats.gap[j]) * t.frame + t.floor[j]);
-      for (std::int64_t e = 0; e < d; ++e) floor[e] += lost * (1 + t.alpha[j]) * std::fabs(row.v[j][e]);
+      const double largest = std::exp(t.tau[j] - stats.gap[j] + t.log_frame) + t.floor[j];
+      const double lost = std::min(a.p_floor, largest) * t.inverse_sum * (1 + t.alpha[j]);
+      for (std::int64_t e = 0; e < d; ++e) floor[e] += lost * std::fabs(row.v[j][e]);
+    }
+  }
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double lost = t.floor[j] * t.inverse_sum, alpha = t.alpha[j];
+    if (lost == 0) continue;
+    for (std::int64_t e = 0; e < d; ++e) {
+      const double v = row.v[j][e];
+      floor[e] += lost * (std::fabs(v - o[e]) + alpha * std::fabs(v));
     }
   }
   BoxBound b;
@@ -103,7 +111,7 @@ BoxBound box_bound(const Arithmetic& a, const Row& row, const RowStats& stats, c
     const double width = std::max({above.ratio[e], below.ratio[e], 0.0}) + rounding * hull;
     b.half_width[e] = width;
     const double sum = width + std::max(own.ratio[e], 0.0) * (1 + rounding) + t.sigma * std::fabs(o[e]);
-    b.bound[e] = t.sigma < 1 ? sum / (1 - t.sigma) + floor[e] / t.smallest_sum : HUGE_VAL;
+    b.bound[e] = t.sigma < 1 ? sum / (1 - t.sigma) + floor[e] : HUGE_VAL;
   }
   return b;
 }

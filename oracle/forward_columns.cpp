@@ -42,7 +42,7 @@ double linear_bound(const ForwardTerms& t, const ColumnSums& sums, std::int64_t 
   const double largest = std::max(std::fabs(sums.low[e]), std::fabs(sums.high[e]));
   const double own = t.T * static_cast<double>(t.tau.size() + 16) * 0x1p-53 * largest;
   const double numerator = sums.weight[e] + own + sums.numerator[e] + t.sigma * (1 + t.T) * std::fabs(o);
-  return numerator / denominator + t.floor_sum / t.smallest_sum;
+  return numerator / denominator + t.floor_error;
 }
 
 }  // namespace attest

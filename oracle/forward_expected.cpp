@@ -145,7 +145,7 @@ bool expected_tier(const Arithmetic& a, const KeyPlan& plan, const Row& row, con
   if (ordered) sum_square = accumulate(-1, false).square;
   const std::vector<double> exact = exact_elements(a, stats, f);
   for (std::int64_t j = 0; j < n; ++j) {
-    const double common = k.drift[j] * stats.w[j] / stats.W + exact[j] + t.floor[j] / stats.W;
+    const double common = k.drift[j] * stats.w[j] / stats.W + exact[j] + t.true_floor(j) / stats.W;
     const double own = t.numerator_only[j] * stats.w[j] / stats.W;
     for (std::int64_t e = 0; e < d; ++e) {
       drift[e] += common * std::fabs(row.v[j][e] - stats.o[e]) + own * std::fabs(row.v[j][e]);
@@ -164,7 +164,7 @@ bool expected_tier(const Arithmetic& a, const KeyPlan& plan, const Row& row, con
     if (fa1) C += (4 * a.u + a.division) * 2 * acc.block_ends;
     if (split) C += ((t.parts + 1) * a.u + a.division) * acc.block_ends;
     C += (t.merge + t.division) * (o + bound.o[e].before_rounding);
-    const double floors = t.floor_sum / t.smallest_sum + 2 * a.phi;  // W3
+    const double floors = t.floor_error + 2 * a.phi;  // W3
     bound.o[e].spread = std::sqrt(S2) / denominator;
     bound.o[e].drift = C / denominator + floors;
   }
@@ -173,7 +173,7 @@ bool expected_tier(const Arithmetic& a, const KeyPlan& plan, const Row& row, con
   double C = std::expm1(a.exp_log) + sum_drift;
   double scaled_max = 0, drift_of_max = 0;
   for (const Segment& s : t.segments) scaled_max = std::max(scaled_max, std::fabs(s.scaled_max));
-  for (std::int64_t j = 0; j < n; ++j) C += (k.drift[j] * stats.w[j] + t.floor[j]) / stats.W;
+  for (std::int64_t j = 0; j < n; ++j) C += (k.drift[j] * stats.w[j] + t.true_floor(j)) / stats.W;
   drift_of_max = truncation_drift(a, row, stats, argmax(stats), argmax(stats)) * row.scale * std::fabs(stats.m);
   C += drift_of_max;
   if (split) {

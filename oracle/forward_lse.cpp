@@ -14,22 +14,25 @@ double weight_sum_error(const RowStats& stats, const ForwardTerms& t) {
   for (std::size_t j = 0; j < n; ++j) {
     const double tau = t.tau_lse[j];
     largest = std::max(largest, tau);
-    up += stats.w[j] * std::expm1(std::min(tau, 0.5)) + t.floor[j];
-    down += stats.w[j] * -std::expm1(-tau) + t.floor[j];
+    up += stats.w[j] * std::expm1(std::min(tau, 0.5)) + t.true_floor(j);
+    down += stats.w[j] * -std::expm1(-tau) + t.true_floor(j);
   }
   if (largest < 0.5 && down < stats.W) return std::max(std::log1p(up / stats.W), -std::log1p(-down / stats.W));
   double shift = -HUGE_VAL, low_shift = -HUGE_VAL;
   for (std::size_t j = 0; j < n; ++j) {
     shift = std::max(shift, t.tau_lse[j] - stats.gap[j]);
-    if (t.floor[j] == 0) low_shift = std::max(low_shift, -t.tau_lse[j] - stats.gap[j]);
+    low_shift = std::max(low_shift, -t.tau_lse[j] - stats.gap[j]);
   }
   double high = 0, low = 0;
   for (std::size_t j = 0; j < n; ++j) {
-    high += std::exp(t.tau_lse[j] - stats.gap[j] - shift) + t.floor[j] * std::exp(-shift);
-    if (t.floor[j] == 0) low += std::exp(-t.tau_lse[j] - stats.gap[j] - low_shift);
+    high += std::exp(t.tau_lse[j] - stats.gap[j] - shift);
+    low += std::exp(-t.tau_lse[j] - stats.gap[j] - low_shift);
   }
   const double log_w = std::log(stats.W);
-  return std::max(shift + std::log(high) - log_w, log_w - low_shift - std::log(low));
+  double floors = 0;  // of the sum that was computed
+  for (const double f : t.floor) floors += f * t.inverse_sum;
+  if (!(floors < 0.5)) return HUGE_VAL;
+  return std::max(shift + std::log(high) - log_w, log_w - low_shift - std::log(low)) - std::log1p(-floors);
 }
 
 }  // namespace
@@ -43,7 +46,9 @@ double lse_bound(const Arithmetic& a, const RowStats& stats, const ForwardTerms&
     // However wrong the weights, l holds the maximum's own 1 and at most n of them.
     const double n = static_cast<double>(t.tau.size());
     end = a.offset_units * a.u * (1 + 4 * a.u) * (scaled_max + t.delta_max + a.lazy);
-    shift = std::min(shift + end, t.delta_max + std::log(n) + 2 * (a.exp_log + end) + 2 * a.lazy);
+    // Not std::min: where the shift is a NaN, what always holds is what is left.
+    const double always = t.delta_max + std::log(n) + 2 * (a.exp_log + end) + 2 * a.lazy;
+    shift = shift + end < always ? shift + end : always;
   }
   // l itself is summed; then its log, and s m + log l. Splits did that already, each for itself: what they add here is
   // the merge, max + log sum exp(lse_b - max).

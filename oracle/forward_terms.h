@@ -28,14 +28,14 @@ struct ForwardTerms {
   bool cuts_known = true;     // false: one segment stands for all, each key charged the worst split it can be in
   std::vector<double> delta;  // error of the scaled score
   double delta_max = 0;
-  std::vector<double> rises_after;     // rescales that a key's contribution can still meet
-  std::vector<double> tau;             // log-weight error, common to numerator and denominator
-  std::vector<double> tau_lse;         // the same with what only the LSE sees (merge weights)
-  std::vector<double> floor;           // absolute weight error: results of exp below the normal range
-  std::vector<double> excess;          // (largest weight) - w
-  std::vector<double> p_unit;          // relative rounding error of P above its format's floor
-  std::vector<double> rho;             // error of P's rounding, not over W
-  std::vector<double> alpha;           // numerator-only relative error
+  std::vector<double> rises_after;  // rescales that a key's contribution can still meet
+  std::vector<double> tau;          // log-weight error, common to numerator and denominator
+  std::vector<double> tau_lse;      // the same with what only the LSE sees (merge weights)
+  std::vector<double> floor;   // absolute weight error in the computed frame: results of exp below the normal range
+  std::vector<double> excess;  // (largest weight) - w
+  std::vector<double> p_unit;  // relative rounding error of P above its format's floor
+  std::vector<double> rho;     // error of P's rounding, not over W
+  std::vector<double> alpha;   // numerator-only relative error
   std::vector<double> split_error;     // part of tau that a split's LSE and a renormalised merge add
   std::vector<double> numerator_only;  // part of alpha that a division-free merge adds
   double merge_lse = 0;                // error of merge weights in the LSE, weighted
@@ -44,9 +44,14 @@ struct ForwardTerms {
   double sigma = 0;                    // denominator-only relative error
   double merge = 0;                    // relative error of the result of a division-free merge
   double division = 0;                 // of the last division, where it is the last operation
-  double frame = 1;                    // computed frames may lie this factor below the true one
-  double floor_sum = 0;                // absolute error of the accumulated numerator by underflow
-  double smallest_sum = 1;             // the computed denominator is at least this, in true weights
+  double frame = 1;                    // computed frames may lie this factor below the true one: e^log_frame
+  double log_frame = 0;
+  double inverse_sum =
+      1;  // 1 / (smallest computed sum in its own frame): an absolute error F of weights costs F of these
+  double floor_error = 0;  // absolute error of the result by underflow of products and sums
+
+  // floor[j] in the true frame; frame may be infinite.
+  double true_floor(std::size_t j) const { return floor[j] > 0 ? floor[j] * frame : 0; }
 };
 
 // forward_segments.cpp

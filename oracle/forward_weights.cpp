@@ -74,7 +74,9 @@ void fill_weights(const Arithmetic& a, const Row& row, const RowStats& stats, Fo
     const double rounding = moves ? std::max(a.element_rounding, a.rescale_rounding) : a.element_rounding;
     const double lazy = moves ? a.lazy : 0;
     const double end_offset = a.offset_units * a.u * (1 + 4 * a.u) * (std::fabs(s.scaled_max) + t.delta_max + lazy);
-    t.frame = std::max(t.frame, std::exp(t.delta_max + end_offset));
+    t.log_frame = std::max(t.log_frame, t.delta_max + end_offset);
+    t.frame = std::exp(t.log_frame);
+    t.inverse_sum = std::max(t.inverse_sum, std::exp(2 * end_offset + 2 * a.exp_log));
     for (std::int64_t j = s.begin; j < s.end; ++j) {
       const double to_max = t.cuts_known ? stats.gap[j] - s.max_gap : stats.gap[j];
       // Element and rescale arguments telescope: together they round the gap once each way, and what a stale maximum
@@ -108,8 +110,8 @@ void fill_weights(const Arithmetic& a, const Row& row, const RowStats& stats, Fo
       t.p_unit[j] = lazy > 0 ? a.p_u : std::min(a.p_u, std::expm1(std::min(gap + tau + offset + end_offset, 1.0)));
       t.tau_lse[j] += tau;
       // Below the normal range an exp has an absolute error; element and rescale can both be there.
-      const double to_end = stats.gap[j] + tau + std::log(t.frame);
-      if (to_end > normal_range) t.floor[j] = 2 * a.exp_floor * t.frame;
+      const double to_end = stats.gap[j] + tau + t.delta_max + end_offset;
+      if (to_end > normal_range) t.floor[j] = 2 * a.exp_floor;
     }
   }
   if (split && division_free) {

@@ -8,8 +8,12 @@ namespace attest {
 namespace {
 
 constexpr double evaluation = 1 + 0x1p-46;  // allowance for the rounding of the bound itself
+constexpr double resolution = 0x1p-1073;    // and for that of a subnormal truth, which is held in doubles
 
 bool is_empty(const MergeSide& s) { return s.m == -HUGE_VAL; }
+
+// Roundings of a weight's argument, in u of the gap: the difference, and with exp2 its product with a rounded log2 e.
+double argument_roundings(const Arithmetic& a) { return a.contract.exp_form == ATTN_EXP2_FMA ? 3 : 1; }
 
 // Weight exp(m_b - m) of one side: exactly 1 at the maximum.
 struct SideWeight {
@@ -27,7 +31,7 @@ SideWeight side_weight(const Arithmetic& a, double gap) {
   SideWeight w;
   if (gap == 0) return w;
   w.factor = std::exp(-gap);
-  w.k = compound(std::expm1(a.u * gap * (1 + 4 * a.u) + a.merge_log + a.phi), a.u);
+  w.k = compound(std::expm1(argument_roundings(a) * a.u * gap * (1 + 4 * a.u) + a.merge_log + a.phi), a.u);
   if (!std::isfinite(w.k)) w.k = w.factor = 0;  // only where the factor is far below the smallest number
   w.lost = gap > -std::log(a.min_normal) - 0.75 ? a.exp_floor : 0;
   w.phi = a.phi;
@@ -43,7 +47,7 @@ StateBound merge_sums(const Arithmetic& a, const MergeSide& x, const MergeSide& 
     const double error = wx.scale(std::fabs(p), p_error) + wy.scale(std::fabs(q), q_error);
     const double value = std::fabs(wx.factor * p + wy.factor * q);
     const double total = error + a.u * (value + error);
-    return value + total < a.overflow ? total * evaluation : HUGE_VAL;
+    return value + total < a.overflow ? total * evaluation + resolution : HUGE_VAL;
   };
   StateBound r;
   r.l = sum(x.l, x.error.l, y.l, y.error.l);
@@ -61,10 +65,12 @@ StateBound merge_normalised(const Arithmetic& a, const MergeSide& x, const Merge
   const bool division_free = a.contract.split_merge == ATTN_MERGE_DIVISION_FREE;
   const double gap = std::fabs(x.m - y.m), top = std::max(x.m, y.m);
   const double log_sum = std::log1p(std::exp(-gap)), lambda = top + log_sum;
-  const double wx = std::exp(x.m - lambda), wy = std::exp(y.m - lambda), w_min = std::min(wx, wy);
+  // Weights from the gap: from x.m - lambda they would carry the cancelled digits of a large LSE.
+  const double w_max = 1 / (1 + std::exp(-gap)), w_min = std::exp(-gap) / (1 + std::exp(-gap));
+  const double wx = x.m >= y.m ? w_max : w_min, wy = x.m >= y.m ? w_min : w_max;
   const double ex = x.error.m, ey = y.error.m, inputs = ex + ey;
 
-  const double kappa = a.u * (gap + inputs) * (1 + 2 * a.u) + a.merge_log + a.phi;
+  const double kappa = argument_roundings(a) * a.u * (gap + inputs) * (1 + 2 * a.u) + a.merge_log + a.phi;
   const double delta = inputs + (division_free ? 0 : kappa);
   // Exact extremum of the weight when its log ratio is off by delta; never vacuous, also for an infinite delta.
   const double grow = std::expm1(delta);
@@ -90,8 +96,15 @@ StateBound merge_normalised(const Arithmetic& a, const MergeSide& x, const Merge
 
   r.ill_conditioned = !(delta < 1) || x.error.ill_conditioned || y.error.ill_conditioned;
   const double share_x = std::min(1.0, wx + shift), share_y = std::min(1.0, wy + shift);
-  const double kx = a.u * (std::fabs(x.m - lambda) + ex + r.m) * (1 + 2 * a.u) + a.merge_log + a.phi;
-  const double ky = a.u * (std::fabs(y.m - lambda) + ey + r.m) * (1 + 2 * a.u) + a.merge_log + a.phi;
+  const double kx =
+      argument_roundings(a) * a.u * (std::fabs(x.m - lambda) + ex + r.m) * (1 + 2 * a.u) + a.merge_log + a.phi;
+  const double ky =
+      argument_roundings(a) * a.u * (std::fabs(y.m - lambda) + ey + r.m) * (1 + 2 * a.u) + a.merge_log + a.phi;
+  // w_x p + w_y q before the division: the side with the larger LSE weighs 1.
+  const auto undivided = [&](double p, double q) {
+    const double small = std::exp(-gap);
+    return x.m >= y.m ? std::fabs(p) + small * std::fabs(q) : small * std::fabs(p) + std::fabs(q);
+  };
   for (std::size_t e = 0; e < x.acc.size(); ++e) {
     const double p = x.acc[e], q = y.acc[e], dp = x.error.acc[e], dq = y.error.acc[e];
     if (std::isnan(p) || std::isnan(q)) {
@@ -109,10 +122,9 @@ StateBound merge_normalised(const Arithmetic& a, const MergeSide& x, const Merge
       error += compound(a.division, gamma_of(a.u)) * (magnitude + error) + 4 * a.phi;
     }
     // Before the division a sum can be twice as large as O.
-    const bool fits =
-        magnitude + error < a.overflow && (division_free || part_x + part_y < 0.5 * a.overflow ||
-                                           std::fabs(p) + std::fabs(q) * std::exp(-gap) + error < a.overflow);
-    r.acc.push_back(fits && !std::isnan(error) ? error * evaluation : HUGE_VAL);
+    const bool fits = magnitude + error < a.overflow &&
+                      (division_free || part_x + part_y < 0.5 * a.overflow || undivided(p, q) + error < a.overflow);
+    r.acc.push_back(fits && !std::isnan(error) ? error * evaluation + resolution : HUGE_VAL);
   }
   return r;
 }

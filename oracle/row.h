@@ -22,7 +22,7 @@ struct Row {
 Row make_row(const Problem& p, std::int64_t batch, std::int64_t q_head, std::int64_t i);
 
 // Working quantities in double (scores accumulated in double-double, then rounded). Not certified: the bound inflates
-// itself for their error, which is relative to theirs at most a few units of 2^-53.
+// itself for their error. A weight exp(-gap) is as good as gap 2^-53, about 750 units of 2^-53 where it still counts.
 struct RowStats {
   std::vector<double> x;    // q.k_j, unscaled
   std::vector<double> A;    // sum_i |q_i k_ji|

@@ -46,7 +46,10 @@ KeyWeight key_weight(const Arithmetic& a, double m, double score) {
 
 StepBound::StepBound(const attn_contract& contract, double m, double l, std::span<const double> acc)
     : contract_(contract), m_(m), l_(l), l_error_(0), a_(acc.begin(), acc.end()), a_error_(acc.size(), 0.0) {
-  for (const double x : acc) a_abs_.push_back(std::fabs(x));
+  for (const double x : acc) {
+    a_abs_.push_back(std::fabs(x));
+    is_nan_.push_back(std::isnan(x));
+  }
 }
 
 // To the maximum m: a = exp(m_ - m), products with l and acc. Nothing is rounded where the maximum stays.
@@ -101,24 +104,25 @@ void StepBound::fold(std::span<const double> scores, std::span<const double* con
     const bool first = l_ == 0 && l_error_ == 0;  // 0 + p is exact
     l_ += w.p;
     l_error_ += w.error;
-    if (ordered && !first) l_error_ += a.u * (l_ + l_error_);
+    if (ordered && !first) l_error_ += a.u * (std::fabs(l_) + l_error_);
     const double own = w.error + w.rounding, largest = w.p + own;
     for (std::size_t e = 0; e < d; ++e) {
       const double magnitude = std::fabs(v[j][e]);
       a_[e] += w.p * v[j][e];
       a_abs_[e] += w.p * magnitude;
       a_error_[e] += own * magnitude;
+      if (std::isnan(magnitude)) is_nan_[e] = true;
       if (!running) continue;
       if (!fused) a_error_[e] += a.u * largest * magnitude + a.phi;
       a_error_[e] += a.u * (std::fabs(a_[e]) + a_error_[e]) + a.phi;
     }
   }
   // In any other order: a tree over the keys and the state that was there.
-  if (!ordered) l_error_ += gamma_of(static_cast<double>(n) * a.u) * (l_ + l_error_);
+  if (!ordered) l_error_ += gamma_of(static_cast<double>(n) * a.u) * (std::fabs(l_) + l_error_);
   const std::int64_t lanes = std::max(1, contract_.mma_terms);
   const std::int64_t steps = std::min<std::int64_t>(n, (static_cast<std::int64_t>(scores.size()) + lanes - 1) / lanes);
   const double relative = a.pv_relative(n, steps, 0), floor = a.pv_floor(n, steps);
-  if (!(l_ + l_error_ < a.overflow)) l_error_ = HUGE_VAL;
+  if (!(std::fabs(l_) + l_error_ < a.overflow)) l_error_ = HUGE_VAL;
   for (std::size_t e = 0; e < d; ++e) {
     if (!running) a_error_[e] += relative * (a_abs_[e] + a_error_[e]) + floor;
     // Partial sums lie between the negative and the positive part.
@@ -137,7 +141,11 @@ StateBound StepBound::state() const {
   }
   const double allowance = 1 + (operations_ + 16) * 0x1p-51;
   s.l = std::isnan(l_) ? 0 : l_error_ * allowance;
-  for (std::size_t e = 0; e < a_.size(); ++e) s.acc.push_back(std::isnan(a_[e]) ? 0 : a_error_[e] * allowance);
+  for (std::size_t e = 0; e < a_.size(); ++e) {
+    // A NaN that nobody put there is an infinity times a weight that may have underflowed: that admits anything.
+    const bool lost = std::isnan(a_[e]) || std::isnan(a_error_[e]);
+    s.acc.push_back(is_nan_[e] ? 0 : lost ? HUGE_VAL : a_error_[e] * allowance);
+  }
   s.ill_conditioned = !(s.l < std::fabs(l_)) && l_ != 0;
   return s;
 }
@@ -148,7 +156,7 @@ std::vector<double> StepBound::o() const {
   const StateBound s = state();
   std::vector<double> bound;
   for (std::size_t e = 0; e < a_.size(); ++e) {
-    if (std::isnan(m_) || std::isnan(a_[e]) || std::isnan(l_) || m_ == -HUGE_VAL) {
+    if (std::isnan(m_) || is_nan_[e] || std::isnan(l_) || m_ == -HUGE_VAL) {
       bound.push_back(0);
       continue;
     }

@@ -165,8 +165,16 @@ std::string contract_problem(const attn_contract& c, std::int32_t op) {
   }
   if (c.acc_dtype != ATTN_FP64 && c.acc_dtype != ATTN_FP32) return "contract.acc_dtype must be fp32 or fp64";
   const bool tensor_core = c.qk_accumulation == ATTN_ACC_TENSOR_CORE || c.pv_accumulation == ATTN_ACC_TENSOR_CORE;
-  if (tensor_core && (c.mma_terms < 1 || c.mma_fraction_bits < 10))
-    return "contract.mma_terms and mma_fraction_bits must be at least 1 and 10 for tensor-core accumulation";
+  // The bound takes the largest term of an aligned sum to be lossless: every significand bit of the accumulator is
+  // kept.
+  const int bits = c.acc_dtype == ATTN_FP64 ? 52 : 23;
+  if (tensor_core && (c.mma_terms < 1 || c.mma_fraction_bits < bits))
+    return "contract.mma_terms and mma_fraction_bits must be at least 1 and " + std::to_string(bits) +
+           " for tensor-core accumulation";
+  if (tensor_core && c.in_dtype != ATTN_FP16 && c.in_dtype != ATTN_BF16)
+    return "contract.in_dtype must be fp16 or bf16 for tensor-core accumulation (no bound is derived for other "
+           "operands)";
+  if (c.p_dtype == ATTN_DTYPE_NONE) return "contract.p_dtype is missing; acc_dtype says that P is not rounded";
   const bool fits = op == ATTN_OP_STEP    ? c.algorithm == ATTN_ALG_STEP
                     : op == ATTN_OP_MERGE ? c.algorithm == ATTN_ALG_MERGE
                                           : c.algorithm <= ATTN_ALG_SPLIT;
