@@ -20,6 +20,7 @@ list(APPEND bound_sources
   verdict.cpp)
 list(APPEND bound_tests
   tests/bound_adversarial_test.cpp
+  tests/bound_extremes_test.cpp
   tests/bound_forward_test.cpp
   tests/bound_merge_test.cpp
   tests/bound_plan_test.cpp

@@ -35,6 +35,7 @@ struct Layout {
   bool heads_inside = false;      // [batch, row, head, column] instead
   std::int64_t row_padding = 0;   // unused elements after each row of columns
   std::int64_t head_padding = 0;  // unused rows after each head (each batch entry when heads_inside)
+  std::int64_t column_step = 1;   // from one column to the next; LSE follows o's, along its rows
   bool operator==(const Layout&) const = default;
 };
 

@@ -90,6 +90,7 @@ class Check {
     constexpr std::int64_t most = std::int64_t{1} << 20;
     range(field + ".row_padding", l.row_padding, 0, most);
     range(field + ".head_padding", l.head_padding, 0, most);
+    range(field + ".column_step", l.column_step, 1, 1024);
   }
 
   void memory() const {

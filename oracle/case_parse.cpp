@@ -40,12 +40,14 @@ void read_shape(const Field& object, Shape& s) {
 }
 
 void read_layout(const Field& object, Layout& l) {
-  for_each_field(object, "heads_inside, row_padding, head_padding", [&](const std::string& key, const Field& f) {
-    if (key == "heads_inside") return l.heads_inside = f.boolean(), true;
-    if (key == "row_padding") return l.row_padding = f.integer(0, largest_size), true;
-    if (key == "head_padding") return l.head_padding = f.integer(0, largest_size), true;
-    return false;
-  });
+  for_each_field(object, "heads_inside, row_padding, head_padding, column_step",
+                 [&](const std::string& key, const Field& f) {
+                   if (key == "heads_inside") return l.heads_inside = f.boolean(), true;
+                   if (key == "row_padding") return l.row_padding = f.integer(0, largest_size), true;
+                   if (key == "head_padding") return l.head_padding = f.integer(0, largest_size), true;
+                   if (key == "column_step") return l.column_step = f.integer(1, largest_size), true;
+                   return false;
+                 });
 }
 
 void read_layouts(const Field& object, Case& c) {

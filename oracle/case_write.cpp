@@ -150,6 +150,7 @@ std::string layout_text(const Case& c) {
     one.add("heads_inside", "true", l.heads_inside);
     one.add("row_padding", l.row_padding, 0);
     one.add("head_padding", l.head_padding, 0);
+    one.add("column_step", l.column_step, 1);
     o.add(key, one.line(), !one.empty());
   };
   add("q", c.q_layout);

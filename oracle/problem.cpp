@@ -162,13 +162,15 @@ double problem_bytes(const Case& c, const Formats& formats) {
     return n;
   };
   const auto padded = [&](std::vector<std::int64_t> shape, const Layout& l) {
-    if (shape.size() < 2) return product(shape);
+    if (shape.size() < 2)
+      return product(shape) * static_cast<double>(l.column_step) + static_cast<double>(l.row_padding);
     double lines = product(shape) / std::max<double>(static_cast<double>(shape.back()), 1);
     const double rows = static_cast<double>(shape[shape.size() - 2]);
     // Head padding adds rows even where there are none.
     const double heads = rows > 0 ? lines / rows : product({shape.begin(), shape.end() - 2});
     lines += heads * static_cast<double>(l.head_padding);
-    return lines * static_cast<double>(shape.back() + l.row_padding);
+    return lines * (static_cast<double>(shape.back()) * static_cast<double>(l.column_step) +
+                    static_cast<double>(l.row_padding));
   };
   const auto width = [](DType f) { return static_cast<double>(bytes_of(f)); };
   const DType storage = c.dtype == DType::any ? formats.storage : c.dtype;
@@ -187,9 +189,7 @@ double problem_bytes(const Case& c, const Formats& formats) {
   input("acc", formats.accumulator, c.k_layout);
   for (const char* name : {"o", "lse", "m", "l", "acc"}) {
     const auto shape = output_shape(c, name);
-    const bool wide = std::string_view(name) == "o" || std::string_view(name) == "acc";
-    if (!shape.empty())
-      bytes += padded(shape, wide ? c.o_layout : Layout{}) * width(name[0] == 'o' ? out : formats.accumulator);
+    if (!shape.empty()) bytes += padded(shape, c.o_layout) * width(name[0] == 'o' ? out : formats.accumulator);
   }
   const auto mask = [&](const MaskTensor& m, double element) {
     if (m == MaskTensor{}) return;

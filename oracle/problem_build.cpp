@@ -112,6 +112,10 @@ void Problem::State::hide_unseen_keys(const std::string& name) {
 }
 
 void Problem::State::add_outputs() {
+  // One number a row: rows stand where columns of O do, apart by the same step.
+  Layout narrow;
+  narrow.column_step = source.o_layout.column_step;
+  narrow.row_padding = source.o_layout.row_padding;
   for (const char* name : {"o", "lse", "m", "l", "acc"}) {
     const std::vector<std::int64_t> shape = output_shape(source, name);
     if (shape.empty()) continue;
@@ -120,7 +124,7 @@ void Problem::State::add_outputs() {
     std::int64_t full[4];
     pad_shape(shape, full);
     outputs.emplace(name, Strided(name, is_o ? out_dtype : formats.accumulator, full, static_cast<int>(shape.size()),
-                                  wide ? source.o_layout : Layout{}, options.poison));
+                                  wide ? source.o_layout : narrow, options.poison));
   }
 }
 

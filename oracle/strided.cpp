@@ -8,13 +8,13 @@
 namespace attest {
 
 Strides lay_out(const std::int64_t (&shape)[4], const Layout& layout) {
-  const std::int64_t line = shape[3] + layout.row_padding;
+  const std::int64_t line = shape[3] * layout.column_step + layout.row_padding;
   if (layout.heads_inside) {
     const std::int64_t row = shape[1] * line, batch = (shape[2] + layout.head_padding) * row;
-    return {{batch, line, row, 1}, shape[0] * batch};
+    return {{batch, line, row, layout.column_step}, shape[0] * batch};
   }
   const std::int64_t head = (shape[2] + layout.head_padding) * line, batch = shape[1] * head;
-  return {{batch, head, line, 1}, shape[0] * batch};
+  return {{batch, head, line, layout.column_step}, shape[0] * batch};
 }
 
 Strided::Strided(std::string name, DType format, const std::int64_t (&shape)[4], int rank, const Layout& layout,

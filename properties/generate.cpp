@@ -53,6 +53,7 @@ Layout random_layout(Random& random, bool heads) {
   l.heads_inside = heads && random.chance(0.5);
   if (random.chance(0.5)) l.row_padding = random.between(1, 9);
   if (random.chance(0.3)) l.head_padding = random.between(1, 3);
+  if (random.chance(0.25)) l.column_step = random.between(2, 3);
   return l;
 }
 

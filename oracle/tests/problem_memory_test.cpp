@@ -106,7 +106,8 @@ TEST(ProblemMemory, EveryChangeIsNoticed) {
   expect_noticed(p, bytes(abi.o) + 7 * 2, "o: padding");
   expect_noticed(p, bytes(abi.o) - 1, "o: written outside");
   expect_noticed(p, bytes(abi.o) + o_end, "o: written outside");
-  expect_noticed(p, bytes(abi.lse) + 2 * 4 * 3 * 4, "lse: written outside");
+  expect_noticed(p, bytes(abi.lse) + 3 * 4, "lse: padding");  // LSE is padded as O is
+  expect_noticed(p, bytes(abi.lse) + 2 * 4 * (3 + 2) * 4, "lse: written outside");
   expect_noticed(p, bytes(abi.mask.visible) + 17, "mask.visible: element 17");
   expect_noticed(p, bytes(abi.mask.additive) + 8, "mask.additive: element 2");
   expect_noticed(p, bytes(abi.mask.additive) - 3, "mask.additive: written outside");
