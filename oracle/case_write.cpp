@@ -219,29 +219,51 @@ std::string to_text(const Case& c) {
 }
 
 void save_case(const Case& c, const std::string& path) {
+  namespace fs = std::filesystem;
   static std::atomic<unsigned> counter{0};
   const std::string text = to_text(c);
-  const std::string temporary = path + "." + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".part";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) write_error(path, "open");
-  const auto give_up = [&](const char* what) {
+  const auto write_to = [&](int file) {
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = write(file, text.data() + done, text.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return false;
+      done += static_cast<std::size_t>(n);
+    }
+    return true;
+  };
+  const auto give_up = [&](int file, const std::string& temporary, const char* what) {
     const int saved = errno;
-    close(file);
-    unlink(temporary.c_str());
+    if (file >= 0) close(file);
+    if (!temporary.empty()) unlink(temporary.c_str());
     errno = saved;
     write_error(path, what);
   };
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = write(file, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) give_up("write");
-    done += static_cast<std::size_t>(n);
+  // A device or a pipe is written to as it is: a file renamed over it would take its place.
+  std::error_code ignored;
+  if (const fs::file_status there = fs::status(path, ignored); fs::exists(there) && !fs::is_regular_file(there)) {
+    const int file = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) give_up(file, "", "open");
+    if (!write_to(file)) give_up(file, "", "write");
+    if (close(file) != 0) give_up(-1, "", "close");
+    return;
   }
-  if (fsync(file) != 0) give_up("fsync");
-  if (rename(temporary.c_str(), path.c_str()) != 0) give_up("rename");
+  // A symbolic link stays, its target is replaced.
+  fs::path target = path;
+  for (int hops = 0; fs::is_symlink(fs::symlink_status(target, ignored)); ++hops) {
+    errno = ELOOP;
+    if (hops == 40) give_up(-1, "", "open");
+    target = target.parent_path() / fs::read_symlink(target, ignored);
+  }
+  const std::string temporary =
+      target.string() + "." + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".part";
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) give_up(file, "", "open");
+  if (!write_to(file)) give_up(file, temporary, "write");
+  if (fsync(file) != 0) give_up(file, temporary, "fsync");
+  if (rename(temporary.c_str(), target.c_str()) != 0) give_up(file, temporary, "rename");
   close(file);
   // The new name itself must survive a crash, too.
-  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::string folder = target.parent_path().string();
   const int directory = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory >= 0) {
     fsync(directory);

@@ -45,8 +45,14 @@ bool weights_may_overflow(const Arithmetic& a, const Row& row, const RowStats& s
   for (const double tau : t.tau) {
     if (!std::isfinite(tau)) return true;
   }
-  const double log_p = largest_log_p(a, row, stats, t);
   const double n = static_cast<double>(row.size());
+  if (a.contract.algorithm == ATTN_ALG_SPLIT) {
+    // Splits are weighed by their LSE, and any key may be the largest of its split.
+    double magnitude = 0;
+    for (const double x : stats.x) magnitude = std::max(magnitude, row.scale * std::fabs(x));
+    if (!((magnitude + t.delta_max + std::log(n)) * (1 + 8 * a.u) < a.overflow)) return true;
+  }
+  const double log_p = largest_log_p(a, row, stats, t);
   return !(log_p < std::log(a.p_overflow)) || !(log_p + std::log(n) < std::log(a.overflow));
 }
 

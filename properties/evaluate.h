@@ -1,6 +1,7 @@
 // One row with its truth and its bound, and the running account of a check. What laws are made of.
 #pragma once
 
+#include <cmath>
 #include <string>
 
 #include "oracle/bound.h"
@@ -28,12 +29,16 @@ Judgement judge_element(const attn_contract& contract, const Evaluated& row, std
 // LSE as the Contract states it: natural or base 2; an empty row as -inf or +inf.
 TruthElement stated_lse(const attn_contract& contract, TruthElement natural, bool empty_row);
 
+// Why nothing is decided where a bound is NaN: it is neither for the kernel nor against it.
+inline constexpr const char* kBoundIsNaN = "the bound is not a number (a defect of the harness)";
+
 // The account of a check: verdict by precedence, worst finding, counts.
 class Tally {
  public:
   // where is called only when the finding is kept.
   template <class Where>
   void add(const Judgement& j, double got, double want, double bound, Where where) {
+    if (std::isnan(bound)) return note(Verdict::undecided, kBoundIsNaN);
     count(j);
     if (j.verdict != Verdict::fail) return;
     if (failures_++ == 0 || worse(j)) {

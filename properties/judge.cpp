@@ -65,18 +65,23 @@ std::vector<RowIndex> judged_rows(const Problem& problem, const LawContext& cont
   if (total <= context.max_rows) {
     for (std::int64_t n = 0; n < total; ++n) chosen.push_back(n);
   } else {
-    // Rows where tiles, vectors and the causal diagonal begin and end, in a head of its own for each, then a random
-    // rest: half of the allowance each.
+    // The first and the last row of every head of every batch entry, though they be more than the allowance: a head
+    // that nobody looks at may hold anything. Then rows where tiles, vectors and the causal diagonal begin and end, in
+    // a head of its own for each, up to half of the allowance, and a random rest.
+    for (std::int64_t head = 0; head < heads; ++head)
+      for (std::int64_t i : {std::int64_t{0}, s.tq - 1}) chosen.push_back(head * s.tq + i);
     const std::int64_t br = std::max<std::int64_t>(problem.source().tiling.block_q, 1);
     const std::int64_t diagonal = std::abs(s.tk - s.tq);
-    std::vector<std::int64_t> edges{0, s.tq - 1};
-    for (std::int64_t base : {br, 2 * br, s.tq / br * br, diagonal, s.tq - diagonal, std::int64_t{8}, std::int64_t{16},
-                              std::int64_t{32}, std::int64_t{64}, std::int64_t{128}})
+    const auto ends = static_cast<std::int64_t>(chosen.size());
+    std::vector<std::int64_t> edges;
+    for (std::int64_t base :
+         {br, 2 * br, s.tq / br * br, diagonal, s.tq - diagonal, std::int64_t{8}, std::int64_t{16}, std::int64_t{32},
+          std::int64_t{64}, std::int64_t{128}, std::int64_t{256}, std::int64_t{1024}})
       for (std::int64_t d : {-1, 0, 1}) edges.push_back(base + d);
     Random random(context.seed, 0x726f7773);
     for (std::int64_t i : edges) {
       if (i < 0 || i >= s.tq) continue;
-      if (static_cast<std::int64_t>(chosen.size()) >= context.max_rows / 2) break;
+      if (static_cast<std::int64_t>(chosen.size()) - ends >= context.max_rows / 2) break;
       chosen.push_back(random.between(0, heads - 1) * s.tq + i);
     }
     while (static_cast<std::int64_t>(chosen.size()) < context.max_rows) chosen.push_back(random.between(0, total - 1));

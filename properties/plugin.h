@@ -36,8 +36,10 @@ std::vector<ContractField> contract_fields(const attn_contract& contract);
 // "" if every field is in its range and fits the operation, else the first that does not, and its range.
 std::string contract_problem(const attn_contract& contract, std::int32_t op);
 
-// The preset's name if every constant equals it, else "custom, k times looser than PRESET" (see plugin_contract.cpp
-// for k), or "custom, unlike any preset" where no preset shares formats and algorithm.
+// The preset's name if every constant equals it, else "custom, ..." with the nearest preset of the same algorithm and
+// formats: "k times looser than PRESET" (see plugin_contract.cpp for k), "weaker than PRESET in FIELDS" where a flag,
+// an order, a promise or an allowance is, both, or "no looser than PRESET" if nothing is; "unlike any preset" if there
+// is none to compare with.
 std::string contract_name(const attn_contract& contract);
 
 }  // namespace attest

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "impl/registry.h"
 #include "properties/plugin.h"
@@ -103,7 +104,7 @@ std::string value_text(const Field& f, double x) {
 }
 
 bool same_kind(const attn_contract& a, const attn_contract& b) {
-  return a.algorithm == b.algorithm && a.in_dtype == b.in_dtype && a.acc_dtype == b.acc_dtype && a.p_dtype == b.p_dtype;
+  return a.algorithm == b.algorithm && a.in_dtype == b.in_dtype && a.acc_dtype == b.acc_dtype;
 }
 
 bool same_constants(const attn_contract& a, const attn_contract& b) {
@@ -139,6 +140,53 @@ double looseness(const attn_contract& custom, const attn_contract& preset) {
   compare(custom.rescale == ATTN_RESCALE_LAZY ? custom.lazy_threshold : 0,
           preset.rescale == ATTN_RESCALE_LAZY ? preset.lazy_threshold : 0);
   return k;
+}
+
+// Formats by what they hold: fp16 and bf16 each hold values that the other does not.
+int width(std::int32_t dtype) { return dtype == ATTN_FP64 ? 3 : dtype == ATTN_FP32 ? 2 : 1; }
+
+// What the factor does not say: fields in which the custom Contract promises less than the preset, by name.
+std::vector<std::string_view> weaknesses(const attn_contract& custom, const attn_contract& preset) {
+  std::vector<std::string_view> out;
+  const auto weaker = [&](bool is, std::string_view name) {
+    if (is) out.push_back(name);
+  };
+  const auto more = [&](auto member, std::string_view name) { weaker(custom.*member > preset.*member, name); };
+  // From the strictest on: fused, separate, tensor core; of two tensor cores the one with more bits and fewer terms.
+  const bool coarser_mma = custom.mma_terms > preset.mma_terms || custom.mma_fraction_bits < preset.mma_fraction_bits;
+  const auto accumulation = [&](std::int32_t mine, std::int32_t theirs, std::string_view name) {
+    weaker(mine > theirs || (mine == theirs && mine == ATTN_ACC_TENSOR_CORE && coarser_mma), name);
+  };
+  weaker(custom.p_dtype != preset.p_dtype && width(custom.p_dtype) <= width(preset.p_dtype), "p_dtype");
+  accumulation(custom.qk_accumulation, preset.qk_accumulation, "qk_accumulation");
+  accumulation(custom.pv_accumulation, preset.pv_accumulation, "pv_accumulation");
+  more(&attn_contract::sum_order, "sum_order");
+  // The difference form is the strictest; the other two are not comparable.
+  weaker(custom.exp_form != preset.exp_form && custom.exp_form != ATTN_EXP_DIFFERENCE, "exp_form");
+  more(&attn_contract::flushes_subnormals, "flushes_subnormals");
+  more(&attn_contract::scale_narrowed, "scale_narrowed");
+  more(&attn_contract::rescale, "rescale");
+  weaker(custom.rescale == ATTN_RESCALE_LAZY && preset.rescale == ATTN_RESCALE_LAZY &&
+             custom.lazy_threshold > preset.lazy_threshold,
+         "lazy_threshold");
+  more(&attn_contract::split_merge, "split_merge");
+  weaker(custom.isolates_nonfinite < preset.isolates_nonfinite, "isolates_nonfinite");
+  weaker((preset.promises & ~custom.promises) != 0, "promises");
+  // An unknown block or split is charged once for every key; a smaller block of keys means more rescalings, a larger
+  // one, and one of more rows, a larger workspace.
+  const bool by_tile = custom.workspace_per_thread > 0;
+  const auto differs = [](std::int64_t mine, std::int64_t theirs, bool smaller, bool larger) {
+    return theirs != 0 && (mine == 0 || (smaller && mine < theirs) || (larger && mine > theirs));
+  };
+  weaker(by_tile && differs(custom.default_block_q, preset.default_block_q, false, true), "default_block_q");
+  weaker(differs(custom.default_block_k, preset.default_block_k, true, by_tile), "default_block_k");
+  weaker(differs(custom.max_splits, preset.max_splits, false, true), "max_splits");
+  more(&attn_contract::workspace_fixed, "workspace_fixed");
+  more(&attn_contract::workspace_per_row, "workspace_per_row");
+  more(&attn_contract::workspace_per_value, "workspace_per_value");
+  more(&attn_contract::workspace_per_split, "workspace_per_split");
+  more(&attn_contract::workspace_per_thread, "workspace_per_thread");
+  return out;
 }
 
 }  // namespace
@@ -192,13 +240,23 @@ std::string contract_name(const attn_contract& c) {
     if (same_constants(c, p)) return p.preset;
   const attn_contract* nearest = nullptr;
   double k = std::numeric_limits<double>::infinity();
-  for (const attn_contract& p : attn::presets())
-    if (same_kind(c, p) && looseness(c, p) < k) nearest = &p, k = looseness(c, p);
+  std::vector<std::string_view> weak;
+  for (const attn_contract& p : attn::presets()) {
+    if (!same_kind(c, p)) continue;
+    const double factor = std::max(looseness(c, p), 1.0);
+    std::vector<std::string_view> fields_of_p = weaknesses(c, p);
+    if (nearest && std::pair(factor, fields_of_p.size()) >= std::pair(k, weak.size())) continue;
+    nearest = &p, k = factor, weak = std::move(fields_of_p);
+  }
   if (!nearest) return "custom, unlike any preset";
-  if (k <= 1) return "custom, no looser than " + std::string(nearest->preset);
+  const std::string preset = nearest->preset;
+  std::string names;
+  for (const std::string_view name : weak) names += (names.empty() ? "" : ", ") + std::string(name);
+  if (k <= 1)
+    return weak.empty() ? "custom, no looser than " + preset : "custom, weaker than " + preset + " in " + names;
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", k);
-  return "custom, " + std::string(text) + " times looser than " + nearest->preset;
+  return "custom, " + std::string(text) + " times looser than " + preset + (weak.empty() ? "" : ", weaker in " + names);
 }
 
 }  // namespace attest

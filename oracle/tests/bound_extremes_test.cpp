@@ -86,6 +86,14 @@ TEST(BoundExtremes, FiniteValuesThatOverflowBesideAnInfinityAdmitAnything) {
   EXPECT_EQ(near.bound(contract(ATTN_ALG_FA2, ATTN_FP16, ATTN_FP16)).o[0].deterministic, 0);
 }
 
+TEST(BoundExtremes, SplitsWhoseLseOverflowsAdmitAnything) {
+  const OneRow one(1, 0x1p127, 1, {0, -3}, {1, 2});
+  attn_contract c = contract(ATTN_ALG_SPLIT);
+  c.split_merge = ATTN_MERGE_RENORMALISED;
+  EXPECT_EQ(one.bound(c).o[0].deterministic, inf);
+  EXPECT_LT(one.bound(contract(ATTN_ALG_FA2)).o[0].deterministic, 2);  // the hull: the scores are ill-conditioned
+}
+
 TEST(BoundExtremes, MergeOverflowsWhicheverSideIsLarger) {
   const double largest = std::numeric_limits<float>::max();
   const std::vector<double> third{largest / 3}, whole{largest};

@@ -1,9 +1,39 @@
 // unwritten, untouched, deterministic: what a kernel may write, and that it writes the same again.
+#include <utility>
+
 #include "properties/laws/common.h"
 #include "properties/laws/table.h"
 
 namespace attest {
 namespace {
+
+// LSE that is not wanted (lse.data == NULL) changes nothing about O, and nothing is written where it would have been.
+// b: a run on the same case with the prefill 0xFF.
+Execution run_without_lse(Tally& tally, const Kernel& kernel, const Case& c, const Run& b, const LawContext& context) {
+  Problem p(c, formats_for(kernel), {0xFF, 0xFF, 0});
+  const auto before = p.output_bits("lse");
+  void*& lse = p.mutable_abi().lse.data;
+  void* const place_of_lse = std::exchange(lse, nullptr);
+  Execution run = execute(kernel, p);
+  if (run.status == Outcome::pass && !promises(kernel, ATTN_PROMISE_DETERMINISTIC))
+    tally.absorb(judge_problem(kernel, p, context));
+  lse = place_of_lse;
+  if (run.status == Outcome::fail) run.reason += " (where LSE is not wanted)";
+  if (run.status != Outcome::pass) return run;
+  const auto written = p.output_bits("lse");
+  for (std::size_t n = 0; n < before.size(); ++n)
+    if (written[n] != before[n]) {
+      tally.fail("lse[" + std::to_string(n) + "]", "is written where lse.data is NULL");
+      break;
+    }
+  if (!promises(kernel, ATTN_PROMISE_DETERMINISTIC)) return run;
+  const auto got = p.output_bits("o"), want = b.problem.output_bits("o");
+  const auto got_values = p.output("o"), want_values = b.problem.output("o");
+  for (std::size_t n = 0; n < got.size(); ++n)
+    tally.same(got[n], want[n], got_values[n], want_values[n],
+               [&] { return "o[" + std::to_string(n) + "] where LSE is not wanted"; });
+  return run;
+}
 
 CheckResult check_unwritten(const Case& c, const Kernel& kernel, const LawContext& context) {
   // 0x5A is large and finite, 0xFF a NaN: an element that keeps either, or adds to it, differs between the runs.
@@ -14,6 +44,11 @@ CheckResult check_unwritten(const Case& c, const Kernel& kernel, const LawContex
   Tally tally;
   agree_runs(tally, kernel, a.problem, b.problem, promises(kernel, ATTN_PROMISE_DETERMINISTIC), context,
              "depends on what stood in the output before");
+  if (c.op == Op::forward) {
+    const Execution run = run_without_lse(tally, kernel, c, b, context);
+    // A kernel that has to write LSE says so by refusing the problem.
+    if (run.status != Outcome::pass && run.status != Outcome::rejected) return stopped(run);
+  }
   return tally.finish("the problem has no output elements");
 }
 
@@ -58,8 +93,10 @@ CheckResult check_deterministic(const Case& c, const Kernel& kernel, const LawCo
 }  // namespace
 
 Law unwritten_law() {
-  return {"unwritten", "Every output element is written: two prefill patterns, the same bits out.", why_not_any,
-          check_unwritten, nothing_to_shape};
+  return {"unwritten",
+          "Every output element is written: two prefill patterns, the same bits out; O is the same where LSE is not "
+          "wanted.",
+          why_not_any, check_unwritten, nothing_to_shape};
 }
 
 Law untouched_law() {

@@ -180,6 +180,7 @@ void agree_runs(Tally& tally, const Kernel& kernel, const Problem& a, const Prob
 void within_both(Tally& tally, double got_a, double bound_a, double got_b, double bound_b, double shift,
                  const std::function<std::string()>& where) {
   const double bound = bound_a + bound_b;
+  if (std::isnan(bound)) return tally.note(Verdict::undecided, kBoundIsNaN);
   if (bound == kInfinity) return tally.note(Verdict::vacuous, "the Contract admits anything at some elements");
   Judgement j;
   if (!std::isfinite(got_a) || !std::isfinite(got_b)) {
@@ -190,7 +191,6 @@ void within_both(Tally& tally, double got_a, double bound_a, double got_b, doubl
   } else {
     j.error = std::abs((got_a - got_b) - shift);
     j.ratio = j.error == 0 ? 0 : j.error / bound;
-    // Written so that a NaN bound fails.
     j.verdict = j.error <= bound ? Verdict::pass : Verdict::fail;
   }
   tally.add(j, got_a, got_b + shift, bound, where);

@@ -65,7 +65,9 @@ void check_hull(Tally& tally, const Kernel& kernel, const Problem& p, const LawC
         tally.note(Verdict::vacuous, "the Contract admits anything at some elements");
         continue;
       }
-      const double allowed = std::min(slack(contract, row, plan, p.out_dtype(), big), b.deterministic);
+      const double own = slack(contract, row, plan, p.out_dtype(), big);
+      // std::min would drop a bound that is no number; the tally has to see it.
+      const double allowed = std::isnan(b.deterministic) ? b.deterministic : std::min(own, b.deterministic);
       const double got = o[o_index(p, at, e)];
       Judgement j;
       j.error = got < v.low ? v.low - got : got > v.high ? got - v.high : std::isnan(got) ? got : 0;

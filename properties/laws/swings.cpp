@@ -46,7 +46,9 @@ Case swung_forward(const Case& c, Pattern pattern, std::int64_t block, double la
   auto& q = x.values.tensors["q"].literal;
   auto& k = x.values.tensors["k"].literal;
   for (std::size_t n = 0; n < q.size(); n += s.d_qk) q[n] = 1;
-  double height = std::exp2(std::ceil(std::log2(1024 / scale)));
+  // With a scale that is tiny for the format no product gets that far: then as high as the format goes.
+  const double most = std::exp2(std::floor(std::log2(largest)));
+  double height = std::min(std::exp2(std::ceil(10 - std::log2(scale))), most);
   const std::int64_t blocks = std::max<std::int64_t>((s.tk + block - 1) / block, 1);
   // Staircases of many blocks would leave the format: their steps become smaller, never below 64.
   const double highest = static_cast<double>(std::max<std::int64_t>(blocks - 1, 1));

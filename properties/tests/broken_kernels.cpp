@@ -85,6 +85,7 @@ void forward_row(const attn_problem& p, std::int64_t b, std::int64_t h, std::int
     // Another last bit at every call: allowed where nothing is promised.
     if (mistake == Mistake::unusual && std::isnormal(out)) out = std::nextafter(out, ++calls % 2 ? 1e30f : -1e30f);
     const bool nudge = (mistake == Mistake::counts_its_calls && ++calls % 7 == 0) ||
+                       (mistake == Mistake::normalises_in_lse && !p.lse.data) ||
                        (mistake == Mistake::later_batches_differ && b > 0) ||
                        (mistake == Mistake::odd_blocks_differ && p.tiling.block_k % 2 == 1);
     if (nudge) out = std::nextafter(out, 1e30f);
@@ -221,6 +222,7 @@ const std::vector<Broken>& table() {
       {"poison", Mistake::reads_masked_values, ATTN_OP_FORWARD},
       {"causal-prefix", Mistake::maximum_over_masked_keys, ATTN_OP_FORWARD},
       {"unwritten", Mistake::leaves_last_row, ATTN_OP_FORWARD},
+      {"unwritten", Mistake::normalises_in_lse, ATTN_OP_FORWARD},
       {"untouched", Mistake::writes_to_inputs, ATTN_OP_FORWARD},
       {"deterministic", Mistake::counts_its_calls, ATTN_OP_FORWARD},
       {"batch-invariant", Mistake::later_batches_differ, ATTN_OP_FORWARD},

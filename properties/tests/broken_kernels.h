@@ -23,6 +23,7 @@ enum class Mistake {
   reads_masked_values,
   maximum_over_masked_keys,
   leaves_last_row,
+  normalises_in_lse,
   writes_to_inputs,
   counts_its_calls,
   later_batches_differ,

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "properties/check.h"
 #include "properties/execute.h"
+#include "properties/laws/common.h"
 #include "properties/tests/broken_kernels.h"
 
 namespace attest {
@@ -120,6 +123,78 @@ TEST(JudgedRows, AllWhenTheyFitAndEdgesOtherwise) {
     return std::any_of(rows.begin(), rows.end(), [i](const RowIndex& r) { return r.i == i; });
   };
   EXPECT_TRUE(has(0) && has(63) && has(64) && has(65) && has(299));
+}
+
+TEST(JudgedRows, TheEndsOfEveryHeadAreAmongThem) {
+  Case c;
+  c.shape = {3, 40, 8, 20, 5, 1, 1, 2};
+  Subject s;
+  Problem p(c, formats_for(s.kernel));
+  LawContext context;
+  context.max_rows = 32;
+  const auto rows = judged_rows(p, context);
+  EXPECT_LE(rows.size(), 3u * 40 * 2 + 16);
+  for (std::int64_t b = 0; b < 3; ++b)
+    for (std::int64_t h = 0; h < 40; ++h)
+      for (std::int64_t i : {0, 19})
+        EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const RowIndex& r) {
+          return r.batch == b && r.head == h && r.i == i;
+        })) << place({b, h, i}, -1);
+}
+
+TEST(Bounds, ThatAreNotNumbersDecideNothing) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto where = [] { return std::string("o[0]"); };
+  for (const double got : {1.0, 2.0, nan}) {
+    Tally two_runs, one_run;
+    within_both(two_runs, got, nan, 1.0, 0.5, 0, where);
+    one_run.add(Judgement{got == 1 ? Verdict::pass : Verdict::fail, 0, 0}, got, 1.0, nan, where);
+    for (const Tally& tally : {two_runs, one_run}) {
+      const CheckResult r = tally.finish("nothing");
+      EXPECT_EQ(r.outcome, Outcome::undecided) << got;
+      EXPECT_EQ(r.reason, kBoundIsNaN);
+    }
+  }
+}
+
+// Contracts whose constants need not behave like roundings, or whose sums have no order.
+TEST(StatisticalLaws, BindWhereTheirModelHolds) {
+  const Law &expected = *find_law("expected"), &unbiased = *find_law("unbiased");
+  const Case c;
+  Subject s;
+  attn_contract& contract = s.abi.contract;
+  EXPECT_EQ(unbiased.why_not(c, s.kernel), "");
+  const auto alone = [&](double& constant, double largest) {
+    const double was = std::exchange(constant, largest);
+    EXPECT_EQ(unbiased.why_not(c, s.kernel), "");
+    constant = largest * (1 + 0x1p-40);
+    EXPECT_NE(unbiased.why_not(c, s.kernel), "");
+    EXPECT_EQ(expected.why_not(c, s.kernel), "");
+    constant = was;
+  };
+  alone(contract.exp_error, 2);
+  alone(contract.rescale_exp_error, 2);
+  alone(contract.division_error, 1.5);
+  contract.sum_order = ATTN_SUM_ANY;
+  EXPECT_NE(expected.why_not(c, s.kernel), "");
+  EXPECT_NE(unbiased.why_not(c, s.kernel), "");
+  contract.pv_accumulation = ATTN_ACC_TENSOR_CORE;
+  EXPECT_EQ(expected.why_not(c, s.kernel), "");
+  for (const Kernel& kernel : built_in_kernels()) {
+    if (kernel.abi->op != ATTN_OP_FORWARD) continue;
+    EXPECT_EQ(unbiased.why_not(c, kernel), "") << kernel.name;
+  }
+}
+
+// Swings of a height that no number of the format reaches: an answer all the same.
+TEST(Swings, EndForEveryScale) {
+  Case c;
+  c.shape = {1, 1, 1, 2, 3, 1, 1, 2};
+  const Kernel right = broken::kernel(ATTN_OP_FORWARD, broken::Mistake::none);
+  for (const double scale : {0x1p-1074, 0x1p-1022, 0x1p-140, 0x1p100, 0x1p1023}) {
+    c.scale = scale;
+    EXPECT_NE(check_case(c, right, *find_law("swings"), LawContext{}).outcome, Outcome::fail) << scale;
+  }
 }
 
 TEST(CheckCase, RecordsBeforeItRunsAndKeepsOnlyFailures) {

@@ -33,6 +33,21 @@ TEST(CheckCase, ExplainsEveryElement) {
     EXPECT_NE(r.out.find(expected), std::string::npos) << expected << "\n" << r.out;
 }
 
+TEST(CheckCase, SaysWhatItDidNotCompareAndHowManyRowsItJudged) {
+  const std::string printed = R"({
+  "schema": "attest-case/1", "op": "forward", "shape": {"tq": 1, "tk": 1, "d_qk": 1, "d_v": 1},
+  "values": {"tensors": {"q": [0], "k": [0], "v": [0.1]}}, "expected": {"tensors": {"o": [0.1]}, "tolerance": 1e-6}
+})";
+  const std::string not_compared = "expected: not compared for ";
+  EXPECT_NE(check(printed, "--kernels cpu.fa2.bf16.p16 --laws encloses").out.find(not_compared + "bf16"),
+            std::string::npos);
+  const Ran exact = check(replaced(printed, "0.1]}}", "0.5]}}"), "--kernels cpu.fa2.bf16.p16 --laws encloses");
+  EXPECT_EQ(exact.out.find(not_compared), std::string::npos) << exact.out;
+  EXPECT_EQ(exact.code, 1) << "0.5 is exact in bf16, and 0.1 is not what was printed\n" << exact.out << exact.err;
+  const Ran rows = check(replaced(good, "\"tq\": 2", "\"tq\": 1500"), "--kernels cpu.fa2.fp32 --laws encloses");
+  EXPECT_NE(rows.out.find("rows judged: 1500 of 1500"), std::string::npos) << rows.out;
+}
+
 TEST(CheckCase, NothingThatConcernsTheCaseIsNotAPass) { EXPECT_EQ(check(good, "--kernels '*.fp64'").code, 3); }
 
 TEST(CheckCase, BadOnesAreRefusedWithFileFieldAndReason) {

@@ -3,6 +3,7 @@
 
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -26,17 +27,71 @@ TEST(Gate, PassesAndSaysSo) {
 }
 
 TEST(Gate, RefusesWhatItCannotDo) {
-  for (const std::string bad :
-       {"", "gate --no-such-flag", "gate --kernels 'no.such.*'", "gate --laws no-such-law", "gate --shard 3/2",
-        "gate --shard 1/2x", "gate --seconds -1", "gate --cases many", "gate --plugin ./absent.so",
-        "gate --waivers absent.json", "gate --corpus absent", "gate --json absent/x.json", "check absent.case",
-        "kernels --contract no.such.kernel"}) {
+  for (const std::string bad : {"",
+                                "gate --no-such-flag",
+                                "gate --kernels 'no.such.*'",
+                                "gate --laws no-such-law",
+                                "gate --shard 3/2",
+                                "gate --shard 1/2x",
+                                "gate --seconds -1",
+                                "gate --cases many",
+                                "gate --plugin ./absent.so",
+                                "gate --waivers absent.json",
+                                "gate --corpus absent",
+                                "gate --json absent/x.json",
+                                "check absent.case",
+                                "kernels --contract no.such.kernel",
+                                "gate --seconds nan",
+                                "gate --seed -1",
+                                "gate --seed 18446744073709551616",
+                                "gate --seed 1.5",
+                                "gaet",
+                                "gate --out /dev/null/x"}) {
     const Ran r = run_tool(bad);
     EXPECT_EQ(r.code, 2) << bad << "\n" << r.out << r.err;
     EXPECT_FALSE(r.err.empty()) << bad;
   }
   EXPECT_EQ(run_tool("--help").code, 0);
   EXPECT_EQ(run_tool("gate --help").code, 0);
+}
+
+TEST(Gate, ARefusalNamesWhatItRefuses) {
+  const std::pair<const char*, const char*> bad[] = {{"gaet", "gaet"},
+                                                     {"gate --seed 18446744073709551616", "18446744073709551616"},
+                                                     {"gate --seed -1", "--seed"},
+                                                     {"gate --seconds nan", "--seconds"},
+                                                     {"gate --out plain", "--out plain"}};
+  write_file(scratch() + "/plain", "a file");
+  for (const auto& [command, named] : bad) {
+    const Ran r = run_tool(command);
+    EXPECT_EQ(r.code, 2) << command;
+    EXPECT_NE(r.err.find(named), std::string::npos) << command << "\n" << r.err;
+  }
+}
+
+TEST(Gate, AStandardOutputThatCannotBeWrittenIsAnError) {
+  for (const std::string command :
+       {"laws", "kernels", "--help", "gate --kernels cpu.fa2.fp32 --laws encloses --cases 1 --corpus none"})
+    for (const std::string where : {" >/dev/full", " >&-"}) {
+      const Ran r = run_tool(command + where);
+      EXPECT_EQ(r.code, 2) << command << where;
+      EXPECT_NE(r.err.find("standard output"), std::string::npos) << command << where << "\n" << r.err;
+    }
+}
+
+TEST(Gate, ACaseThatCannotBeSavedDoesNotTakeTheVerdictAlong) {
+  const Ran green = run_tool(small + "--out made/deep");
+  EXPECT_EQ(green.code, 0) << green.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch() + "/made")) << "an empty directory was left behind";
+  // Whatever would be renamed to the case's name meets a directory of that name.
+  const std::string wrong =
+      "gate --plugin " + plugin("wrong") + " --kernels test.first --laws encloses --cases 2 --corpus none ";
+  ASSERT_EQ(run_tool(wrong).code, 1);
+  ASSERT_EQ(run_shell("cd attest-failures && for f in *; do rm $f; mkdir $f; done").code, 0);
+  const Ran r = run_tool(wrong + "--json j.json");
+  EXPECT_EQ(r.code, 1) << r.out << r.err;
+  EXPECT_NE(r.out.find("case not saved: "), std::string::npos) << r.out;
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch() + "/j.json"))["verdict"], "fail");
 }
 
 TEST(Gate, JsonSaysWhatWasChecked) {
@@ -117,14 +172,36 @@ TEST(Gate, AShortBudgetIsMarkedTruncatedAndIsNoPass) {
   EXPECT_NE(r.err.find("truncated"), std::string::npos) << r.err;
 }
 
+// Starts a gate in the background and signals it once its report says that it runs: no fixed delay is long enough on a
+// machine that is busy. A shell starts background jobs with SIGINT ignored, so that the tool's own handler is what this
+// shows.
+Ran signalled_gate(const std::string& signal) {
+  return run_shell("rm -f j.json; '" ATTEST_TOOL
+                   "' gate --corpus none --cases 1000000 --json j.json & tool=$!; "
+                   "for n in $(seq 600); do grep -q '\"checks\": [1-9]' j.json 2>/dev/null && break; sleep 0.1; done; "
+                   "kill -" +
+                   signal + " $tool; wait $tool");
+}
+
 TEST(Gate, InterruptedItReportsWhatItHas) {
-  const Ran r = run_shell("timeout --preserve-status -s INT 1 '" ATTEST_TOOL
-                          "' gate --corpus none --cases 1000000 --json j.json");
+  const Ran r = signalled_gate("INT");
   EXPECT_EQ(r.code, 130) << r.out << r.err;
   const auto j = nlohmann::json::parse(read_file(scratch() + "/j.json"));
   EXPECT_TRUE(j["interrupted"]);
   EXPECT_EQ(j["verdict"], "interrupted");
   EXPECT_NE(r.out.find("nothing is lost"), std::string::npos) << r.out;
+}
+
+TEST(Gate, TerminatedItLeavesAReadableReport) {
+  const Ran r = signalled_gate("TERM");
+  EXPECT_EQ(r.code, 143) << r.out << r.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch() + "/j.json"))["verdict"], "running");
+}
+
+TEST(Gate, JsonOnTheDeviceOfStandardOutputIsJsonOnStandardOutput) {
+  const Ran r = run_tool(small + "--json /dev/stdout");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.json()["verdict"], "pass");
 }
 
 TEST(Gate, KilledItLeavesAReadablePartialReport) {

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 
+#include "impl/registry.h"
+#include "properties/plugin.h"
 #include "reports/tests/run_tool.h"
 
 namespace attest::testing {
@@ -85,6 +88,53 @@ TEST(Plugin, ACustomContractIsSaidAndCanBeRefused) {
   EXPECT_NE(refused.err.find("test.first"), std::string::npos) << refused.err;
   EXPECT_EQ(gate("honest", "--require-contract fp32.standard").code, 0);
   EXPECT_EQ(gate("honest", "--require-contract fp32.fa2").code, 2);
+}
+
+TEST(Plugin, ANameLongerThanAFileNameStillGetsItsCases) {
+  const Ran r = gate("long_name");
+  EXPECT_EQ(r.code, 1) << r.out << r.err;
+  EXPECT_EQ(r.out.find("case not saved"), std::string::npos) << r.out;
+  // Two names that differ behind the cut get a file each.
+  const std::filesystem::directory_iterator files(scratch() + "/attest-failures");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2);
+}
+
+TEST(Plugin, EndingTheProcessIsNotGreen) {
+  for (const std::string kind : {"exits", "exits_clean", "exits_loading"}) {
+    write_file(scratch() + "/j.json", "of an earlier run");
+    const Ran r = gate(kind, "--json j.json");
+    EXPECT_EQ(r.code, 1) << kind << "\n" << r.out << r.err;
+    EXPECT_NE(r.err.find("a kernel ended the process (exit status 0)"), std::string::npos) << kind << "\n" << r.err;
+    EXPECT_EQ(nlohmann::json::parse(read_file(scratch() + "/j.json"))["verdict"], "crashed") << kind;
+    if (kind == "exits_loading") continue;
+    const auto at = r.err.find("reproduce: ");
+    ASSERT_NE(at, std::string::npos) << r.err;
+    const Ran again = run_shell(r.err.substr(at + 11, r.err.find('\n', at) - at - 11));
+    EXPECT_EQ(again.code, 1) << kind << "\n" << again.out << again.err;
+    EXPECT_NE(again.err.find("a kernel ended the process"), std::string::npos) << kind << "\n" << again.err;
+  }
+}
+
+TEST(Plugin, ACustomContractIsOnlyCalledNoLooserIfItPromisesNoLess) {
+  const attn_contract preset = *attn::find_preset("fp32.fa2");
+  const auto named = [&](auto change) {
+    attn_contract c = preset;
+    change(c);
+    return contract_name(c);
+  };
+  EXPECT_EQ(contract_name(preset), "fp32.fa2");
+  EXPECT_EQ(named([](attn_contract& c) { c.exp_error /= 2; }), "custom, no looser than fp32.fa2");
+  const std::string weaker = "custom, weaker than fp32.fa2 in ";
+  EXPECT_EQ(named([](attn_contract& c) { c.promises &= c.promises - 1; }), weaker + "promises");
+  EXPECT_EQ(named([](attn_contract& c) { c.flushes_subnormals = 1; }), weaker + "flushes_subnormals");
+  EXPECT_EQ(named([](attn_contract& c) { c.sum_order = ATTN_SUM_ANY; }), weaker + "sum_order");
+  EXPECT_EQ(named([](attn_contract& c) { c.isolates_nonfinite = ATTN_ISOLATES_HEAD; }), weaker + "isolates_nonfinite");
+  EXPECT_EQ(named([](attn_contract& c) { c.p_dtype = ATTN_BF16; }), weaker + "p_dtype");
+  EXPECT_EQ(named([](attn_contract& c) { c.default_block_k = 0; }), weaker + "default_block_k");
+  EXPECT_EQ(named([](attn_contract& c) { c.workspace_fixed += 1, c.workspace_per_row += 1; }),
+            weaker + "workspace_fixed, workspace_per_row");
+  const std::string both = named([](attn_contract& c) { c.flushes_subnormals = 1, c.exp_error = 100; });
+  EXPECT_TRUE(both.ends_with(" times looser than fp32.fa2, weaker in flushes_subnormals")) << both;
 }
 
 // ---- the skeleton -------------------------------------------------------------------------------------------------

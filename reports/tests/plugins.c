@@ -7,6 +7,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#if defined(PLUGIN_EXITS_LOADING)
+__attribute__((constructor)) static void leave(void) { _exit(0); }
+#endif
 
 #if defined(PLUGIN_REJECTS)
 static int32_t my_supports(const attn_problem* p, char* why, size_t size) {
@@ -26,9 +31,13 @@ static int32_t my_supports(const attn_problem* p, char* why, size_t size) {
 static int32_t my_run(const attn_problem* p, void* workspace, size_t bytes, char* why, size_t size) {
 #if defined(PLUGIN_CRASHES)
   abort();
+#elif defined(PLUGIN_EXITS)
+  _exit(0);
+#elif defined(PLUGIN_EXITS_CLEAN)
+  exit(0);
 #endif
   const int32_t status = run(p, workspace, bytes, why, size);
-#if defined(PLUGIN_WRONG)
+#if defined(PLUGIN_WRONG) || defined(PLUGIN_LONG_NAME)
   /* The scale is off by one part in a hundred in one element of each row. */
   if (p->v.shape[3] > 0)
     for (int64_t b = 0; b < p->o.shape[0]; ++b)
@@ -84,7 +93,14 @@ typedef struct {
       0                          \
     }                            \
   }
-static const wide_kernel table[] = {KERNEL("test.first"), KERNEL("test.second")};
+#if defined(PLUGIN_LONG_NAME)
+#define TEN "0123456789"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define PREFIX HUNDRED HUNDRED HUNDRED
+#else
+#define PREFIX "test."
+#endif
+static const wide_kernel table[] = {KERNEL(PREFIX "first"), KERNEL(PREFIX "second")};
 
 static const attn_plugin plugin = {
 #if defined(PLUGIN_WRONG_ABI)

@@ -2,9 +2,12 @@
 #include "reports/tool/text.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <thread>
 
+#include "oracle/case.h"
 #include "reports/tests/run_tool.h"
 #include "reports/tool/select.h"
 
@@ -45,6 +48,42 @@ TEST(Text, FilesAreWholeOrAbsent) {
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
   EXPECT_THROW(write_whole(scratch() + "/absent/x", "y"), UsageError);
   EXPECT_THROW(read_text(scratch() + "/absent"), UsageError);
+}
+
+TEST(Text, ALinkStaysAndItsTargetIsReplaced) {
+  namespace fs = std::filesystem;
+  for (const std::string name : {"text", "case"}) {
+    const std::string path = scratch() + "/link-" + name, target = scratch() + "/target-" + name;
+    fs::create_symlink("target-" + name, path);
+    for (int round = 0; round < 2; ++round) {  // a dangling link first
+      if (name == "text")
+        write_whole(path, "content");
+      else
+        save_case({}, path);
+      EXPECT_TRUE(fs::is_symlink(path));
+      EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(target)));
+      EXPECT_FALSE(read_text(target).empty());
+    }
+  }
+}
+
+TEST(Text, APipeIsWrittenToAndAFullDeviceIsAnError) {
+  const std::string path = scratch() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const bool as_case : {false, true}) {
+    std::string got;
+    std::thread reader([&] { got = read_file(path); });
+    if (as_case)
+      save_case({}, path);
+    else
+      write_whole(path, "through the pipe");
+    reader.join();
+    EXPECT_EQ(got, as_case ? to_text({}) : "through the pipe");
+    EXPECT_TRUE(std::filesystem::is_fifo(path));
+  }
+  EXPECT_THROW(write_whole("/dev/full", "x"), UsageError);
+  EXPECT_THROW(save_case({}, "/dev/full"), CaseError);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
 TEST(Text, CommandsSurviveAShell) {

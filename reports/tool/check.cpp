@@ -38,11 +38,15 @@ void print_element(const ElementReport& e) {
                     e.bound.ill_conditioned ? ", ill-conditioned" : "");
 }
 
-void print_elements(const CaseReport& report, bool all) {
+void print_elements(const CaseReport& report, const std::string& format, bool all) {
   if (report.status.status != Outcome::pass) {
     std::cout << "  did not run: " << name(report.status.status) << ": " << report.status.reason << "\n";
     return;
   }
+  std::cout << text("  rows judged: %lld of %lld\n", static_cast<long long>(report.rows_judged),
+                    static_cast<long long>(report.rows));
+  if (report.inputs_rounded)
+    std::cout << "  expected: not compared for " << format << ", the case's inputs are not exact in this format\n";
   const std::size_t n = report.elements.size(), shown = all ? n : std::min<std::size_t>(n, 10);
   std::cout << text("  output elements, worst first (%zu of %zu%s):\n", shown, n, shown < n ? "; --all for all" : "");
   for (std::size_t i = 0; i < shown; ++i) print_element(report.elements[i]);
@@ -52,13 +56,16 @@ void print_elements(const CaseReport& report, bool all) {
 void check_kernel(const Case& c, const Kernel& kernel, const std::vector<const Law*>& laws, const CheckOptions& o,
                   bool& failed, bool& passed) {
   std::cout << kernel.name << "  (" << kernel.contract_name << ", " << kernel.origin << ")\n";
-  const double lambda = lambda_for(0);
+  LawContext context = context_for(c, lambda_for(0));
+  // The gate samples the rows of large problems; here is time for all of them, up to a whole layer.
+  constexpr std::int64_t patience = 20000;
+  if (c.shape.batch * c.shape.q_heads * c.shape.tq <= patience) context.max_rows = patience;
   for (const Law* law : laws) {
     if (!concerns(c, kernel, *law)) continue;
     CheckResult r;
     {
       const CrashNote note(o.file, "", kernel.name, std::string(law->name), plugin_flags(o.selection));
-      r = check_case(c, kernel, *law, context_for(c, lambda));
+      r = check_case(c, kernel, *law, context);
     }
     std::cout << text("  %-9s %-20s %lld elements, worst error/bound %.4g%s%s\n", std::string(name(r.outcome)).c_str(),
                       std::string(law->name).c_str(), static_cast<long long>(r.elements), r.worst_ratio,
@@ -67,10 +74,11 @@ void check_kernel(const Case& c, const Kernel& kernel, const std::vector<const L
     passed = passed || r.outcome == Outcome::pass;
     if (r.outcome != Outcome::fail) continue;
     const LoadedKernel loaded{kernel, false, ""};
-    std::cout << "    " << failure_line({&loaded, law}, {0, true, c, r, o.file, ""}) << "\n    " << law->statement
+    std::cout << "    " << failure_line({&loaded, law}, {0, true, c, r, o.file, "", ""}) << "\n    " << law->statement
               << "\n";
   }
-  print_elements(explain_case(c, kernel, context_for(c, lambda)), o.all);
+  const CrashNote note(o.file, "", kernel.name, "encloses", plugin_flags(o.selection));
+  print_elements(explain_case(c, kernel, context), std::string(name(formats_for(kernel).storage)), o.all);
 }
 
 }  // namespace

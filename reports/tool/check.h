@@ -1,6 +1,7 @@
 // One .case, explained.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct ElementReport {
 struct CaseReport {
   Execution status;
   std::vector<ElementReport> elements;
+  std::int64_t rows = 0, rows_judged = 0;
+  // The format rounds an input: values that the case prints are then not what the kernel should give.
+  bool inputs_rounded = false;
 };
 CaseReport explain_case(const Case& c, const Kernel& kernel, const LawContext& context);
 

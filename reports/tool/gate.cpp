@@ -6,7 +6,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -15,6 +17,7 @@
 
 #include "properties/check.h"
 #include "reports/tool/crash.h"
+#include "reports/tool/output.h"
 #include "reports/tool/text.h"
 
 namespace attest {
@@ -25,9 +28,17 @@ namespace fs = std::filesystem;
 
 // Set by Ctrl-C: checks that run are finished, none is begun.
 std::atomic<bool> interrupted{false};
+std::atomic<std::int64_t> interrupted_at{0};  // ms
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 void on_interrupt(int) {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+  // A second Ctrl-C ends a kernel that does not return. The same one may arrive twice: sent to the process group, and
+  // passed on by the parent process.
+  if (interrupted && ms - interrupted_at > 300) std::signal(SIGINT, SIG_DFL), std::raise(SIGINT);
+  if (!interrupted) interrupted_at = ms;
   interrupted = true;
-  std::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends a kernel that does not return
 }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -102,7 +113,10 @@ class Gate {
   }
 
   std::string file_name(const Pair& pair, const Case& c) const {
-    return pair.kernel->kernel.name + "--" + std::string(pair.law->name) + "--" + case_hash(c) + ".case";
+    // File systems hold names of 255 bytes.
+    const std::string& name = pair.kernel->kernel.name;
+    return (name.size() > 80 ? name.substr(0, 80) + "-" + hex(fnv(name)) : name) + "--" + std::string(pair.law->name) +
+           "--" + case_hash(c) + ".case";
   }
 
   void run_unit(std::size_t order) {
@@ -139,7 +153,6 @@ class Gate {
     for (std::size_t i = 0; i < result_.tallies.size(); ++i)
       if (result_.tallies[i].failure) failed.push_back(i);
     if (failed.empty()) return;
-    fs::create_directories(options_.out);
     const int each = std::clamp(3000 / static_cast<int>(failed.size()), 20, 200);
     in_parallel(
         failed.size(), jobs_, [&](std::size_t i) { keep_failure(failed[i], each); }, [] { return false; },
@@ -159,7 +172,13 @@ class Gate {
     } else {
       if (!interrupted) shrink(pair, failure, max_checks);
       failure.file = (fs::path(options_.out) / file_name(pair, failure.data)).string();
-      save_case(failure.data, failure.file);
+      try {
+        save_case(failure.data, failure.file);
+      } catch (const std::exception& e) {  // the disk may have filled up since the start; the verdict stands
+        failure.unsaved = e.what();
+        failure.file.clear();
+        return;
+      }
     }
     failure.command = tool_command() + " check " + shell_quoted(failure.file) + " --kernels " + kernel.name +
                       " --laws " + std::string(pair.law->name) + plugin_flags(options_.selection);
@@ -188,15 +207,13 @@ class Gate {
           100.0 * static_cast<double>(result_.done) / std::max<double>(1, static_cast<double>(result_.planned)),
           static_cast<long long>(result_.done), static_cast<long long>(result_.planned),
           static_cast<long long>(failures_), now);
-    // A gate that is killed leaves what it had.
-    if (!options_.json.empty() && options_.json != "-" && now - written_ >= 2) {
-      written_ = now;
-      GateResult so_far = result_;
-      so_far.seconds = now;
-      so_far.truncated = true;
-      so_far.conclude(plan_, options_, {});
-      write_whole(options_.json, gate_json(plan_, options_, so_far, true));
-    }
+    if (now - written_ < 2) return;
+    written_ = now;
+    GateResult so_far = result_;
+    so_far.seconds = now;
+    so_far.truncated = true;
+    so_far.conclude(plan_, options_, {});
+    write_partial(options_, gate_json(plan_, options_, so_far, true));
   }
 
   const GateOptions& options_;
@@ -223,12 +240,28 @@ void require_presets(const Plan& plan, const GateOptions& options) {
   }
 }
 
-// A file that cannot be written is better known before the run than after it.
-void probe_output(const std::string& path) {
-  if (path.empty() || path == "-") return;
-  const fs::path parent = fs::path(path).parent_path();
-  if (!parent.empty() && !fs::is_directory(parent))
-    throw UsageError(path + ": cannot be written: " + parent.string() + " is not a directory");
+// The gate between its first and its last word; `judged` once there is a verdict. Raises UsageError, PluginError or
+// CaseError.
+int judge_all(const GateOptions& options, bool& judged) {
+  std::vector<Waiver> ledger;
+  if (!options.waivers.empty()) ledger = load_waivers(options.waivers);
+  Plan plan = make_plan(options);
+  require_presets(plan, options);
+  const OutDirectory out(options.out);
+  install_crash_notes(options.out);
+  interrupted = false;
+  std::signal(SIGINT, on_interrupt);
+
+  Gate gate(options, std::move(plan), std::move(ledger));
+  const GateResult& result = gate.run();
+  std::signal(SIGINT, SIG_DFL);
+  judged = true;
+  // With the JSON on standard output, people read on standard error. Text first: a report that cannot be written does
+  // not take the verdict along.
+  (options.json == "-" ? std::cerr : std::cout) << gate_text(gate.plan(), options, result) << std::flush;
+  if (!options.json.empty()) write_whole(options.json, gate_json(gate.plan(), options, result, false));
+  if (!options.junit.empty()) write_whole(options.junit, gate_junit(gate.plan(), result));
+  return result.exit_code();
 }
 
 }  // namespace
@@ -240,24 +273,14 @@ std::string plugin_flags(const Selection& selection) {
 }
 
 int run_gate(const GateOptions& options) {
-  std::vector<Waiver> ledger;
-  if (!options.waivers.empty()) ledger = load_waivers(options.waivers);
-  Plan plan = make_plan(options);
-  require_presets(plan, options);
-  probe_output(options.json);
-  probe_output(options.junit);
-  install_crash_notes(options.out);
-  interrupted = false;
-  std::signal(SIGINT, on_interrupt);
-
-  Gate gate(options, std::move(plan), std::move(ledger));
-  const GateResult& result = gate.run();
-  std::signal(SIGINT, SIG_DFL);
-  if (!options.json.empty()) write_whole(options.json, gate_json(gate.plan(), options, result, false));
-  if (!options.junit.empty()) write_whole(options.junit, gate_junit(gate.plan(), result));
-  // With the JSON on standard output, people read on standard error.
-  (options.json == "-" ? std::cerr : std::cout) << gate_text(gate.plan(), options, result) << std::flush;
-  return result.exit_code();
+  begin_reports(options);
+  bool judged = false;
+  try {
+    return judge_all(options, judged);
+  } catch (const std::exception& e) {
+    if (!judged) write_partial(options, error_json(e.what()));
+    throw;
+  }
 }
 
 }  // namespace attest

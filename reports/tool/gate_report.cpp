@@ -45,6 +45,7 @@ Json failure_json(const Failure& f) {
   out["bound"] = number(x.bound);
   out["message"] = x.message;
   out["command"] = f.command;
+  if (!f.unsaved.empty()) out["not_saved"] = f.unsaved;
   return out;
 }
 
@@ -73,6 +74,7 @@ std::string failure_line(const Pair& pair, const Failure& f) {
   line += describe(f.result).substr(name(Outcome::fail).size());
   if (x.bound > 0 && std::isfinite(x.error)) line += text(", error/bound %.3g", x.error / x.bound);
   if (!f.command.empty()) line += "; reproduce: " + f.command;
+  if (!f.unsaved.empty()) line += "; case not saved: " + f.unsaved;
   return line;
 }
 

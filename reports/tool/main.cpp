@@ -1,5 +1,12 @@
 // The command line. What it says in --help is tested: every example there runs.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -7,6 +14,7 @@
 #include "oracle/float_environment.h"
 #include "reports/tool/check.h"
 #include "reports/tool/gate.h"
+#include "reports/tool/guard.h"
 #include "reports/tool/listing.h"
 #include "reports/tool/mutants.h"
 #include "reports/tool/text.h"
@@ -51,6 +59,21 @@ void read_shard(const std::string& word, GateOptions& o) {
     throw UsageError("--shard " + word + ": need i/n with 1 <= i <= n");
 }
 
+// CLI11 reads "-1" and numbers beyond 64 bits as it likes; a seed is exactly what was typed.
+std::string seed_fault(const std::string& word) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seed);
+  if (error == std::errc() && end == word.data() + word.size()) return "";
+  return "is " + word + ", need a whole number from 0 to 18446744073709551615";
+}
+
+std::string seconds_fault(const std::string& word) {
+  char* end = nullptr;
+  const double seconds = std::strtod(word.c_str(), &end);
+  if (end != word.c_str() && *end == '\0' && seconds > 0 && std::isfinite(seconds)) return "";
+  return "is " + word + ", need a finite number above 0";
+}
+
 std::string default_corpus() {
   const std::string built_in = ATTEST_CORPUS_DIR;
   return std::filesystem::is_directory(built_in) ? built_in : "none";
@@ -67,12 +90,12 @@ int dispatch(int argc, char** argv) {
   CLI::App* g = app.add_subcommand("gate", "The correctness gate: kernels x laws, on generated cases and the corpus");
   g->footer(std::string(gate_examples) + "\n" + codes);
   add_selection(*g, gate.selection, true);
-  g->add_option("--seed", gate.seed, "Seed of everything random")->capture_default_str();
+  g->add_option("--seed", gate.seed, "Seed of everything random")->capture_default_str()->check(seed_fault, "", "");
   g->add_option("--cases", gate.cases, "Generated cases for each kernel and law (the budget)")
       ->capture_default_str()
       ->check(CLI::Range(0, 100000000));
   g->add_option("--seconds", gate.seconds, "Stop beginning checks after so long; the result is marked truncated")
-      ->check(CLI::PositiveNumber);
+      ->check(seconds_fault, "", "");
   g->add_option("--shard", shard, "Check the i-th of n parts of the kernel x law pairs")->type_name("i/n");
   g->add_option("--jobs", gate.jobs, "Threads that check. Default: one for each core")->check(CLI::Range(1, 256));
   g->add_option("--require", gate.require,
@@ -90,7 +113,8 @@ int dispatch(int argc, char** argv) {
     action = [&] {
       read_shard(shard, gate);
       if (gate.corpus.empty()) gate.corpus = default_corpus();
-      return run_gate(gate);
+      if (gate.json == "/dev/stdout") gate.json = "-";
+      return run_guarded(gate.json, [&] { return run_gate(gate); });
     };
   });
 
@@ -100,7 +124,7 @@ int dispatch(int argc, char** argv) {
   c->add_option("FILE", check.file, "The case")->required();
   add_selection(*c, check.selection, true);
   c->add_flag("--all", check.all, "Every element, not only the worst ten");
-  c->callback([&] { action = [&] { return run_check(check); }; });
+  c->callback([&] { action = [&] { return run_guarded("", [&] { return run_check(check); }); }; });
 
   Selection kernels;
   std::string contract;
@@ -108,8 +132,12 @@ int dispatch(int argc, char** argv) {
   add_selection(*k, kernels, false);
   k->add_option("--contract", contract, "Print every constant of this kernel's or preset's Contract, with its source")
       ->type_name("NAME");
-  k->callback(
-      [&] { action = [&] { return contract.empty() ? list_kernels(kernels) : show_contract(kernels, contract); }; });
+  k->callback([&] {
+    action = [&] {
+      return run_guarded("",
+                         [&] { return contract.empty() ? list_kernels(kernels) : show_contract(kernels, contract); });
+    };
+  });
 
   app.add_subcommand("laws", "The laws: name and statement")->callback([&] { action = list_laws; });
 
@@ -119,7 +147,7 @@ int dispatch(int argc, char** argv) {
             "\nExit codes: 0 every mutant is killed and every control passes; 1 not so; 2 usage or bad input.");
   m->add_option("--mutants", mutants.mutants, "Mutants to judge (globs). Default: all")->type_name("GLOB");
   m->add_option("--laws", mutants.laws, "Laws to check (globs). Default: all")->type_name("GLOB");
-  m->add_option("--seed", mutants.seed, "Seed of everything random")->capture_default_str();
+  m->add_option("--seed", mutants.seed, "Seed of everything random")->capture_default_str()->check(seed_fault, "", "");
   m->add_option("--cases", mutants.cases, "Generated cases for each mutant and law (the gate's budget)")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
@@ -130,6 +158,7 @@ int dispatch(int argc, char** argv) {
   m->callback([&] {
     action = [&] {
       if (mutants.corpus.empty()) mutants.corpus = default_corpus();
+      if (mutants.json == "/dev/stdout") mutants.json = "-";
       return run_mutants(mutants);
     };
   });
@@ -140,6 +169,10 @@ int dispatch(int argc, char** argv) {
   n->callback([&] { action = [&] { return new_plugin(directory); }; });
 
   try {
+    const auto is_asked = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_asked).empty())
+      throw UsageError("no command is named '" + std::string(argv[1]) + "'; `" + tool_command() +
+                       " --help` lists them");
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;  // CLI11 numbers its own errors from 100
@@ -150,15 +183,18 @@ int dispatch(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A closed standard stream's number would be given to the first file that is opened.
+  for (const int stream : {STDIN_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+    std::cerr << "attest: standard output is closed\n";
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, said with its name
   set_tool_command(argv[0]);
-  try {
+  return run_reported([&] {
     if (const std::string fault = float_environment_fault(); !fault.empty())
       throw UsageError(fault + ": the oracle's bounds do not hold; start from an environment without it");
     return dispatch(argc, argv);
-  } catch (const std::exception& e) {
-    // UsageError, PluginError and CaseError say file, field and reason; anything else is a defect of the tool, and
-    // that must not look like a verdict either.
-    std::cerr << "attest: " << e.what() << "\n";
-    return 2;
-  }
+  });
 }

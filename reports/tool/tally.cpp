@@ -83,7 +83,7 @@ void PairTally::add(std::size_t order, bool replayed, const std::string& case_na
   }
   if (r.outcome == Outcome::fail &&
       (!failure || std::pair(replayed, order) < std::pair(failure->replayed, failure->order)))
-    failure = Failure{order, replayed, c, r, "", ""};
+    failure = Failure{order, replayed, c, r, "", "", ""};
 }
 
 Counts GateResult::counts() const {

@@ -23,6 +23,7 @@ struct Failure {
   CheckResult result;
   std::string file;     // where the case is: saved for a generated one, the corpus file otherwise
   std::string command;  // reproduces it
+  std::string unsaved;  // why there is no file, if there is none
 };
 
 enum class PairVerdict { pass, fail, waived, no_pass, not_run, not_applicable, not_reached };

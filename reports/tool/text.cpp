@@ -1,6 +1,7 @@
 #include "reports/tool/text.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -67,29 +69,69 @@ std::string read_text(const std::string& path) {
   return all.str();
 }
 
+namespace {
+
+[[noreturn]] void write_error(const std::string& path, int error) {
+  throw UsageError(path + ": cannot be written: " + std::strerror(error));
+}
+
+// 0, or why not.
+int write_all(int file, const std::string& content) {
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t n = write(file, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    done += static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+// The file that a chain of symbolic links ends at, whether or not it is there: the link stays, its target is replaced.
+std::string link_target(std::string path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (int hops = 0; fs::is_symlink(fs::symlink_status(path, error)); ++hops) {
+    if (hops == 40) write_error(path, ELOOP);
+    const fs::path to = fs::read_symlink(path, error);
+    if (error) write_error(path, error.value());
+    path = (fs::path(path).parent_path() / to).string();  // an absolute `to` replaces all of it
+  }
+  return path;
+}
+
+}  // namespace
+
+bool is_replaceable(const std::string& path) {
+  if (path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
+  struct stat status;
+  return stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+}
+
 void write_whole(const std::string& path, const std::string& content) {
   if (path == "-") {
     std::cout << content << std::flush;
     return;
   }
-  const std::string part = path + ".part";
+  // A device, a pipe, /dev/fd/3: renaming a file over it would destroy it, and nobody would read what was written.
+  if (!is_replaceable(path)) {
+    std::cout.flush();
+    const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) write_error(path, errno);
+    const int error = write_all(file, content);
+    if (close(file) != 0 && error == 0) write_error(path, errno);
+    if (error != 0) write_error(path, error);
+    return;
+  }
+  const std::string target = link_target(path), part = target + ".part";
   const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) throw UsageError(path + ": cannot be written: " + std::strerror(errno));
-  std::size_t done = 0;
-  bool good = true;
-  while (good && done < content.size()) {
-    const ssize_t n = write(file, content.data() + done, content.size() - done);
-    if (n > 0) done += static_cast<std::size_t>(n);
-    good = n > 0 || (n < 0 && errno == EINTR);
-  }
-  good = good && fsync(file) == 0;
-  const int why = errno;
+  if (file < 0) write_error(path, errno);
+  int error = write_all(file, content);
+  if (error == 0 && fsync(file) != 0) error = errno;
   close(file);
-  if (!good || rename(part.c_str(), path.c_str()) != 0) {
-    const int error = good ? errno : why;
-    unlink(part.c_str());
-    throw UsageError(path + ": cannot be written: " + std::strerror(error));
-  }
+  if (error == 0 && rename(part.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  unlink(part.c_str());
+  write_error(path, error);
 }
 
 std::string shell_quoted(const std::string& word) {

@@ -28,7 +28,11 @@ std::string file_hash(const std::string& path);
 
 std::string read_text(const std::string& path);
 
-// Temporary file, fsync, rename: a reader sees the old file or the new one. "-" is standard output.
+// True for a regular file, through symbolic links too, and for one that is not there yet: what write_whole() replaces.
+bool is_replaceable(const std::string& path);
+
+// Temporary file, fsync, rename: a reader sees the old file or the new one; of a symbolic link the target is replaced.
+// What is no regular file (a device, a pipe) is written to as it is. "-" is standard output. Raises UsageError.
 void write_whole(const std::string& path, const std::string& content);
 
 // For the line that reproduces a failure: quoted where a POSIX shell would take it apart.
