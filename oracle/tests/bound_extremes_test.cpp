@@ -31,7 +31,7 @@ attn_contract contract(std::int32_t algorithm, std::int32_t in = ATTN_FP32, std:
 
 // One row over n keys of one coordinate value each, all d_qk coordinates equal; v as given, one column.
 struct OneRow {
-  OneRow(std::int64_t d, double scale, double query, std::vector<double> keys, std::vector<double> values)
+  OneRow(std::int64_t d, double scale, double query, const std::vector<double>& keys, std::vector<double> values)
       : q(static_cast<std::size_t>(d), query), v(std::move(values)) {
     for (const double x : keys) k.emplace_back(static_cast<std::size_t>(d), x);
     row.tk = static_cast<std::int64_t>(keys.size());

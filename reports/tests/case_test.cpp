@@ -70,7 +70,7 @@ TEST(CheckCase, BadOnesAreRefusedWithFileFieldAndReason) {
       {"truncated", good.substr(0, good.size() / 2), "x.case"},
       {"empty", "", "x.case"},
   };
-  write_file(scratch() + "/bad.npy", "\x93NUMPY\x01\x00 this is no header");
+  write_file(scratch() + "/bad.npy", std::string("\x93NUMPY\x01", 7) + '\0' + " this is no header");
   for (const Bad& b : bad) {
     const Ran r = check(b.text);
     EXPECT_EQ(r.code, 2) << b.what << "\n" << r.out << r.err;
