@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracle/recipe.h"
 namespace attest {
 namespace {
 
@@ -180,6 +181,15 @@ CheckResult stopped(const Execution& execution) {
   r.reason = execution.reason;
   if (execution.status == Outcome::fail) r.finding.message = execution.reason;
   return r;
+}
+
+bool inputs_are_exact(const Problem& problem) {
+  for (const auto& [tensor, values] : make_values(problem.source())) {
+    const auto stored = problem.input(tensor);
+    for (std::size_t n = 0; n < values.size() && n < stored.size(); ++n)
+      if (values[n] != stored[n] && !(std::isnan(values[n]) && std::isnan(stored[n]))) return false;
+  }
+  return true;
 }
 
 }  // namespace attest

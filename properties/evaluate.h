@@ -26,6 +26,10 @@ Evaluated evaluate_row(const Kernel& kernel, const Problem& problem, const RowIn
 Judgement judge_element(const attn_contract& contract, const Evaluated& row, std::int64_t e, double got,
                         TruthElement* truth = nullptr);
 
+// Whether the problem's formats hold the case's inputs as they are. Printed values hold for the numbers as printed: a
+// format that had to round an input is not bound by them.
+bool inputs_are_exact(const Problem& problem);
+
 // LSE as the Contract states it: natural or base 2; an empty row as -inf or +inf.
 TruthElement stated_lse(const attn_contract& contract, TruthElement natural, bool empty_row);
 

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "oracle/recipe.h"
 #include "properties/laws/common.h"
 #include "properties/laws/fold.h"
 #include "properties/laws/table.h"
@@ -11,16 +10,6 @@ namespace attest {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Printed values hold for the numbers as printed: a format that had to round an input is not bound by them.
-bool inputs_are_exact(const Problem& p) {
-  for (const auto& [tensor, values] : make_values(p.source())) {
-    const auto rounded = p.input(tensor);
-    for (std::size_t n = 0; n < values.size() && n < rounded.size(); ++n)
-      if (values[n] != rounded[n] && !(std::isnan(values[n]) && std::isnan(rounded[n]))) return false;
-  }
-  return true;
-}
 
 // What the kernel's arithmetic may add to a printed tolerance, element by element in the order of the output.
 std::vector<double> bounds_of(const Kernel& kernel, const Problem& p, const std::string& tensor) {

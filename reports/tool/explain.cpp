@@ -3,7 +3,6 @@
 #include <cmath>
 #include <functional>
 
-#include "oracle/recipe.h"
 #include "properties/evaluate.h"
 #include "properties/state.h"
 #include "reports/tool/check.h"
@@ -105,15 +104,6 @@ std::vector<ElementReport> explain_merge(const Kernel& kernel, const Problem& p)
   return out;
 }
 
-bool rounds_inputs(const Problem& p) {
-  for (const auto& [tensor, values] : make_values(p.source())) {
-    const auto stored = p.input(tensor);
-    for (std::size_t n = 0; n < values.size() && n < stored.size(); ++n)
-      if (values[n] != stored[n] && !(std::isnan(values[n]) && std::isnan(stored[n]))) return true;
-  }
-  return false;
-}
-
 // A step and a merge call their rows tq.
 std::int64_t rows_of(const Case& c) {
   const Shape& s = c.shape;
@@ -132,7 +122,7 @@ CaseReport explain_case(const Case& c, const Kernel& kernel, const LawContext& c
                                      : explain_merge(kernel, p);
   out.rows = rows_of(c);
   out.rows_judged = c.op == Op::forward ? static_cast<std::int64_t>(judged_rows(p, context).size()) : out.rows;
-  out.inputs_rounded = !c.expected.tensors.empty() && rounds_inputs(p);
+  out.inputs_rounded = !c.expected.tensors.empty() && !inputs_are_exact(p);
   // Failures first, then by how much of the bound was used; a NaN ratio counts as the worst there is.
   const auto weight = [](const ElementReport& e) {
     return std::isnan(e.judgement.ratio) ? INFINITY : e.judgement.ratio;
