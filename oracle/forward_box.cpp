@@ -9,7 +9,8 @@
 namespace attest {
 namespace {
 
-constexpr int max_passes = 60;  // threshold iteration: about 20 are seen
+constexpr int max_passes = 60;             // threshold iteration: about 20 are seen
+constexpr double smallest_sum = 0x1p-600;  // of weights: products that underflow are nothing beside it
 
 struct Box {
   std::vector<double> low, high;  // weight intervals, up to one common factor
@@ -35,9 +36,10 @@ struct Extremum {
 };
 
 // Largest value of sum c f_j / sum c for every column, f_j(e) = value(j, e): c_j is high where f_j > z, low elsewhere,
-// and z rises to its fixed point (Dinkelbach), from any start below it. It stops only when no z rises at all: weights
-// of very different size make tiny rises before large ones. Where all weights that count are too small to divide by,
-// or passes run out, the largest f bounds the ratio.
+// and z rises to the root of g(z) = sum c (f_j - z) (Dinkelbach), from any start below it. It is g that says whether z
+// must rise, not whether the next z differs: a key an ulp above z can hold z down by rounding, and behind it waits a
+// far one of small weight. So z rises by an ulp at least wherever g > 0. Where all weights that count are too small to
+// divide by, or passes run out, the largest f bounds the ratio.
 template <class Value>
 Extremum largest_ratio(const Box& box, std::int64_t d, const Value& value) {
   const std::int64_t n = static_cast<std::int64_t>(box.low.size());
@@ -54,13 +56,18 @@ Extremum largest_ratio(const Box& box, std::int64_t d, const Value& value) {
       for (std::int64_t e = 0; e < d; ++e) {
         const double f = value(j, e);
         const double c = f > z[e] ? high : low;
-        up[e] += c * f;
+        up[e] += c * (pass == 0 ? f : f - z[e]);
         down[e] += c;
       }
     }
     rising = false;
     for (std::int64_t e = 0; e < d; ++e) {
-      double next = down[e] > 1e-280 ? up[e] / down[e] : top[e];
+      double next = top[e];
+      if (down[e] > smallest_sum) {
+        const double step = up[e] / down[e];
+        next = pass == 0 ? step : z[e] + step;
+        if (pass > 0 && up[e] > 0) next = std::max(next, std::nextafter(z[e], HUGE_VAL));
+      }
       if (next > z[e] && pass >= max_passes) next = top[e];
       if (next > z[e] && z[e] < top[e]) {
         rising = true;
@@ -104,11 +111,13 @@ BoxBound box_bound(const Arithmetic& a, const Row& row, const RowStats& stats, c
   BoxBound b;
   b.half_width.resize(d);
   b.bound.resize(d);
-  const double rounding = static_cast<double>(n + 16) * 0x1p-52;
+  // g of largest_ratio() is wrong by at most (n + 2) u sum c |f - z|. Where it is taken for 0, its positive part equals
+  // its negative one, whose keys keep their low weights up to the root: so the root is missed by at most 2 (n + 2) u
+  // times the hull's width. The rest is for o, a double, and for the quotients.
+  const double rounding = static_cast<double>(2 * n + 16) * 0x1p-52;
   for (std::int64_t e = 0; e < d; ++e) {
-    // The signed sums above cancel, and o is a double: both errors are relative to the hull.
-    const double hull = std::max(above.top[e], below.top[e]) + std::fabs(o[e]);
-    const double width = std::max({above.ratio[e], below.ratio[e], 0.0}) + rounding * hull;
+    const double missed = rounding * above.top[e] + rounding * below.top[e] + rounding * std::fabs(o[e]);
+    const double width = std::max({above.ratio[e], below.ratio[e], 0.0}) + missed;
     b.half_width[e] = width;
     const double sum = width + std::max(own.ratio[e], 0.0) * (1 + rounding) + t.sigma * std::fabs(o[e]);
     b.bound[e] = t.sigma < 1 ? sum / (1 - t.sigma) + floor[e] : HUGE_VAL;

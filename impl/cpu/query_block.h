@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "impl/core/online_softmax.h"
 #include "impl/cpu/forward_problem.h"
 #include "impl/cpu/row_ops.h"
 

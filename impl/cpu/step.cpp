@@ -1,3 +1,4 @@
+#include "impl/core/online_softmax.h"
 #include "impl/cpu/parallel.h"
 #include "impl/cpu/row_ops.h"
 #include "impl/cpu/state_ops.h"
