@@ -14,7 +14,14 @@ constexpr std::string_view tier_names[] = {"fp64", "double-double", "exact 128 b
                                            "exact 512 bits"};
 
 // The laws' own rule (properties/evaluate.h), one element at a time and with the deciding tier kept: up the tiers until
-// the radius is below 2^-10 of the bound.
+// the radius is below 2^-10 of the bound. Where the bound admits anything, no tier decides: until the truth itself is
+// known to three digits, for whoever reads it.
+bool settled(const TruthElement& truth, double bound, const Judgement& judgement) {
+  if (truth.kind != TruthKind::finite) return true;
+  if (!std::isfinite(bound)) return truth.radius <= std::abs(truth.hi) * 0x1p-10;
+  return judgement.verdict != Verdict::undecided && truth.radius <= bound * 0x1p-10;
+}
+
 ElementReport report(std::string where, const std::function<TruthElement(Tier)>& truth, Tier from,
                      const ElementBound& bound, double got, DType format) {
   ElementReport r;
@@ -26,9 +33,7 @@ ElementReport report(std::string where, const std::function<TruthElement(Tier)>&
     r.truth = truth(static_cast<Tier>(t));
     r.tier = tier_names[t];
     r.judgement = judge(r.truth, bound, got);
-    const bool settled = r.truth.kind != TruthKind::finite || !std::isfinite(bound.deterministic) ||
-                         (r.judgement.verdict != Verdict::undecided && r.truth.radius <= bound.deterministic * 0x1p-10);
-    if (settled) break;
+    if (settled(r.truth, bound.deterministic, r.judgement)) break;
   }
   return r;
 }
