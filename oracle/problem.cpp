@@ -138,6 +138,14 @@ std::string Problem::untouched_report() const {
   return state_->mask_damage();
 }
 
+void Problem::protect_inputs(bool read_only) {
+  for (auto& [name, input] : state_->inputs) input.tensor.protect(read_only);
+  for (const auto& mask : {state_->visible_mask.get(), state_->additive_mask.get()})
+    if (mask) mask->buffer->protect(read_only);
+  for (Buffer* buffer : {state_->kv_len.get(), state_->bias.get(), state_->sinks.get()})
+    if (buffer) buffer->protect(read_only);
+}
+
 void Problem::select_parts(std::int64_t x, std::int64_t y) {
   const std::int64_t parts = state_->source.shape.parts;
   if (state_->source.op != Op::merge || x < 0 || y < 0 || x >= parts || y >= parts)

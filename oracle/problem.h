@@ -67,6 +67,9 @@ class Problem {
   // "" if inputs, padding, and guard zones still hold what was put there, else what changed and where.
   std::string untouched_report() const;
 
+  // On guard pages (oracle/buffer.h), a write to an input, a mask or kv_len ends the process while they are read-only.
+  void protect_inputs(bool read_only);
+
   // merge: points abi().a, .b at parts x and y of the case.
   void select_parts(std::int64_t x, std::int64_t y);
 

@@ -131,13 +131,14 @@ void Problem::State::add_outputs() {
 void Problem::State::add_masks() {
   if (source.op != Op::forward) return;  // a step's mask stands in its scores
   const Mask& m = source.mask;
-  const auto make = [&](const MaskTensor& tensor, std::int64_t width) {
+  const auto make = [&](const MaskTensor& tensor, std::int64_t width, const char* name) {
     if (!tensor.present()) return std::unique_ptr<MaskMemory>();
     auto memory = std::make_unique<MaskMemory>();
     memory->values = make_mask(tensor, source.shape, source.tiling.block_k);
     memory->width = width;
     memory->buffer =
-        std::make_unique<Buffer>(static_cast<std::int64_t>(memory->values.visible.size()) * width, options.poison);
+        std::make_unique<Buffer>(static_cast<std::int64_t>(memory->values.visible.size()) * width, options.poison,
+                                 Buffer::Options{.name = name, .alignment = width});
     for (std::size_t i = 0; i < memory->values.visible.size(); ++i) {
       const std::uint32_t bits = memory->pattern(i);
       std::memcpy(memory->buffer->data() + static_cast<std::int64_t>(i) * width, &bits,
@@ -145,18 +146,19 @@ void Problem::State::add_masks() {
     }
     return memory;
   };
-  visible_mask = make(m.visible, 1);
-  additive_mask = make(m.additive, 4);
+  visible_mask = make(m.visible, 1, "mask.visible");
+  additive_mask = make(m.additive, 4, "mask.additive");
   if (!m.kv_len.empty()) {
-    kv_len = std::make_unique<Buffer>(static_cast<std::int64_t>(8 * m.kv_len.size()), options.poison);
+    kv_len = std::make_unique<Buffer>(static_cast<std::int64_t>(8 * m.kv_len.size()), options.poison,
+                                      Buffer::Options{.name = "mask.kv_len", .alignment = 8});
     std::memcpy(kv_len->data(), m.kv_len.data(), 8 * m.kv_len.size());
   }
 }
 
 void Problem::State::add_reserved() {
   // Present, all zeros and correctly shaped: a kernel that ignores the option instead of refusing it gets no excuse.
-  if (source.reserved.bias) bias = std::make_unique<Buffer>(4, 0);
-  if (source.reserved.sinks) sinks = std::make_unique<Buffer>(4, 0);
+  if (source.reserved.bias) bias = std::make_unique<Buffer>(4, 0, Buffer::Options{.name = "bias", .alignment = 4});
+  if (source.reserved.sinks) sinks = std::make_unique<Buffer>(4, 0, Buffer::Options{.name = "sinks", .alignment = 4});
 }
 
 std::uint32_t Problem::State::MaskMemory::pattern(std::size_t index) const {

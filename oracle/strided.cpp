@@ -25,7 +25,7 @@ Strided::Strided(std::string name, DType format, const std::int64_t (&shape)[4],
       rank_(rank),
       strides_(lay_out(shape, layout)),
       padding_(padding),
-      buffer_(strides_.elements * width_, padding) {
+      buffer_(strides_.elements * width_, padding, {.name = name_, .alignment = width_}) {
   std::copy(shape, shape + 4, shape_);
 }
 
@@ -68,8 +68,8 @@ std::string Strided::place(std::int64_t logical) const {
 std::string Strided::damage() const {
   if (const auto at = buffer_.broken_guard()) {
     const std::int64_t beyond = *at < 0 ? -*at : *at - buffer_.size() + 1;
-    return name_ + ": written outside of the tensor, " + std::to_string(beyond) +
-           (*at < 0 ? " bytes before its begin" : " bytes past its end");
+    return name_ + ": written outside of the tensor, " + std::to_string(beyond) + (beyond == 1 ? " byte" : " bytes") +
+           (*at < 0 ? " before its begin" : " past its end");
   }
   if (count() == strides_.elements) return "";
   // What is left after putting the padding byte over every element must be padding.

@@ -37,6 +37,9 @@ class Strided {
   // The view of the interface; `part` offsets along axis 0 and is dropped from the view.
   attn_tensor view(std::int64_t part = 0);
 
+  // On guard pages, writes end the process while it is read-only.
+  void protect(bool read_only) { buffer_.protect(read_only); }
+
   // "" or what has changed: guard zones, or padding that no longer holds the padding byte.
   std::string damage() const;
   // Indices of a logical element, for messages: "name[1,0,3,2]".

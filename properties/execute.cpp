@@ -1,12 +1,10 @@
 #include "properties/execute.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
-#include <memory>
-#include <new>
 
 #include "oracle/bound.h"
+#include "oracle/buffer.h"
 #include "oracle/float_environment.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -23,50 +21,50 @@
 namespace attest {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kGuard = 4096;  // bytes on each side: a stray row of fp32 lands in it
-constexpr std::uint8_t kCanary = 0xC3;
 constexpr std::uint8_t kPoison = 0xFF;  // NaN in every format: reading scratch before writing it shows
 
-// Scratch of exactly the size that was asked for, between canaries.
+// Scratch of exactly the size that was asked for, between canaries: a stray row of fp32 lands in them.
 class Workspace {
  public:
-  explicit Workspace(std::size_t bytes) : bytes_(bytes) {
-    const std::size_t whole = (bytes + 2 * kGuard + kAlignment - 1) / kAlignment * kAlignment;
-    memory_.reset(static_cast<std::uint8_t*>(::operator new (whole, std::align_val_t{kAlignment})));
-    std::memset(memory_.get(), kCanary, whole);
-    std::memset(data(), kPoison, bytes_);
-    tail_ = whole - kGuard - bytes_;
+  explicit Workspace(std::size_t bytes)
+      : buffer_(static_cast<std::int64_t>(bytes), kPoison, {.name = "the workspace", .alignment = 64, .guard = 4096}) {
 #ifdef ATTEST_ASAN
     // A sanitizer then sees stray reads as well, which canaries cannot.
-    ASAN_POISON_MEMORY_REGION(memory_.get(), kGuard);
-    ASAN_POISON_MEMORY_REGION(data() + bytes_, tail_);
+    ASAN_POISON_MEMORY_REGION(buffer_.guard_before().data(), buffer_.guard_before().size());
+    ASAN_POISON_MEMORY_REGION(buffer_.guard_after().data(), buffer_.guard_after().size());
 #endif
   }
   ~Workspace() { unpoison(); }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  std::uint8_t* data() { return memory_.get() + kGuard; }
+  std::byte* data() { return buffer_.data(); }
 
   bool damaged() {
     unpoison();
-    const auto bad = [](std::uint8_t b) { return b != kCanary; };
-    return std::any_of(memory_.get(), data(), bad) || std::any_of(data() + bytes_, data() + bytes_ + tail_, bad);
+    return buffer_.broken_guard().has_value();
   }
 
  private:
   void unpoison() {
 #ifdef ATTEST_ASAN
-    ASAN_UNPOISON_MEMORY_REGION(memory_.get(), kGuard);
-    ASAN_UNPOISON_MEMORY_REGION(data() + bytes_, tail_);
+    ASAN_UNPOISON_MEMORY_REGION(buffer_.guard_before().data(), buffer_.guard_before().size());
+    ASAN_UNPOISON_MEMORY_REGION(buffer_.guard_after().data(), buffer_.guard_after().size());
 #endif
   }
-  struct Free {
-    void operator()(std::uint8_t* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
-  };
-  std::size_t bytes_, tail_ = 0;
-  std::unique_ptr<std::uint8_t, Free> memory_;
+  Buffer buffer_;
+};
+
+// Inputs as a kernel may use them: to be read. The laws write to them between two runs.
+class ReadOnlyInputs {
+ public:
+  explicit ReadOnlyInputs(Problem& problem) : problem_(problem) { problem_.protect_inputs(true); }
+  ~ReadOnlyInputs() { problem_.protect_inputs(false); }
+  ReadOnlyInputs(const ReadOnlyInputs&) = delete;
+  ReadOnlyInputs& operator=(const ReadOnlyInputs&) = delete;
+
+ private:
+  Problem& problem_;
 };
 
 Execution failed(std::string reason, std::size_t bytes = 0) { return {Outcome::fail, std::move(reason), bytes}; }
@@ -93,14 +91,15 @@ Execution run_guarded(const Kernel& kernel, Problem& problem) {
     return failed("workspace of " + std::to_string(bytes) + " bytes; the Contract allows " + std::to_string(allowed),
                   bytes);
 
-  Workspace workspace(bytes);
+  std::optional<Workspace> workspace;
+  if (bytes) workspace.emplace(bytes);
   why[0] = 0;
-  const std::int32_t status = k.run(&p, bytes ? workspace.data() : nullptr, bytes, why, sizeof why);
+  const std::int32_t status = k.run(&p, workspace ? workspace->data() : nullptr, bytes, why, sizeof why);
   why[sizeof why - 1] = 0;
   if (status == ATTN_NO_DEVICE) return {Outcome::not_run, why[0] ? why : "no device", bytes};
   if (status == ATTN_REJECTED) return failed(std::string("run() rejects what supports() accepted: ") + why, bytes);
   if (status != ATTN_OK) return failed("run() returned status " + std::to_string(status) + ": " + why, bytes);
-  if (workspace.damaged()) return failed("run() wrote outside of its workspace", bytes);
+  if (workspace && workspace->damaged()) return failed("run() wrote outside of its workspace", bytes);
   return {Outcome::pass, "", bytes};
 }
 
@@ -110,6 +109,7 @@ Execution execute(const Kernel& kernel, Problem& problem) {
   const FloatEnvironmentGuard environment;
   // The interface is C and must not throw, but a library that does is a finding, not the end of the run.
   try {
+    const ReadOnlyInputs inputs(problem);
     return run_guarded(kernel, problem);
   } catch (const std::exception& e) {
     return failed(std::string("the kernel threw: ") + e.what());

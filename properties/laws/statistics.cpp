@@ -4,13 +4,12 @@
 
 #include "oracle/recipe.h"
 #include "properties/laws/common.h"
+#include "properties/laws/pooling.h"
 #include "properties/laws/table.h"
+#include "properties/laws/thresholds.h"
 
 namespace attest {
 namespace {
-
-constexpr std::int64_t kOutputs = 2000;  // fewest outputs of which z says something
-constexpr int kSeeds = 96;               // most problems that are pooled to get there
 
 std::string why_not(const Case& c, const Kernel& kernel) {
   if (auto why = why_not_forward(c, kernel); !why.empty()) return why;
@@ -29,8 +28,9 @@ std::string why_not(const Case& c, const Kernel& kernel) {
 // with all of a constant's range used up in that way z rises beyond any threshold, and no bound is broken. Only
 // constants whose main part is the rounding of the result leave little room for it. Measured on kernels of fp32 that
 // use up their Contract: an exp that is off by +-1.5 u and rounded (2 u) with a quotient that is high by u/2 (1.5 u)
-// reaches 0.953 of the threshold, with an exp of 2.5 u 1.003; a quotient that is high by u (2 u) is over it alone.
-// Beyond these limits `expected` and `encloses` speak alone.
+// reaches z = 0.781, what the largest of the calibrated kernels do (laws/thresholds.cpp); with an exp of 2.5 u 0.822,
+// which would use up their margin; a quotient that is high by u (2 u) is above 0.82 by itself. Beyond these limits
+// `expected` and `encloses` speak alone.
 constexpr double kMostExp = 2, kMostDivision = 1.5;
 
 std::string why_not_unbiased(const Case& c, const Kernel& kernel) {
@@ -72,72 +72,21 @@ CheckResult check_expected_tier(const Case& c, const Kernel& kernel, const LawCo
   return tally.finish("no row sees a key");
 }
 
-struct Moments {
-  double sum = 0;
-  std::int64_t count = 0, invalid = 0;
-};
-
-// Adds (error / expected standard deviation)^2 of every output of one problem.
-Execution pool(const Case& c, const Kernel& kernel, const LawContext& context, Moments& m) {
-  const Run run = run_case(kernel, c);
-  if (!run.ok()) return run.execution;
-  const Problem& p = run.problem;
-  const auto o = p.output("o");
-  for (const RowIndex& at : judged_rows(p, context)) {
-    const Evaluated row = evaluate_row(kernel, p, at, true);
-    // One visible key leaves nothing to average: O is V, exactly.
-    if (row.row.size() < 2) continue;
-    if (!row.bound.expected_valid) {
-      ++m.invalid;
-      continue;
-    }
-    for (std::int64_t e = 0; e < row.row.d_v; ++e) {
-      const ElementBound& b = row.bound.o[e];
-      const double error = (o[o_index(p, at, e)] - row.truth.o[e].hi) - row.truth.o[e].lo;
-      // S and half an ulp bound uniform errors, whose variance is a third of the square of their half range.
-      const double variance = (b.spread * b.spread + b.half_ulp * b.half_ulp) / 3;
-      if (!(variance > 0) || !std::isfinite(variance)) continue;
-      m.sum += error * error / variance;
-      ++m.count;
-    }
-    if (m.count >= 2 * kOutputs) break;
-  }
-  return run.execution;
-}
-
-// Largest z that a correct kernel may show, by what its errors are made of. Measured over 3,480 generated cases of at
-// least 2,000 outputs (58 for each of 30 CPU kernels, and again for stored outputs; gaussian, uniform, outliers):
-//   before output rounding                  0.734 at most
-//   stored in 16 bits, P in 16 bits         0.791, 0.882 for a readable kernel of the same Contract
-//   stored in 16 bits, P not rounded        1.027: nothing but the output's own rounding, where the model is exact
-// and about a tenth on top. A truncated P gives 1.16 to 1.45 (numerics.md, section 4).
-double threshold(const attn_contract& contract, const Case& c) {
-  const bool output_rounds = c.out == OutDType::storage && contract.in_dtype != contract.acc_dtype;
-  if (!output_rounds) return 0.82;
-  return contract.p_dtype == contract.acc_dtype ? 1.12 : 0.95;
-}
-
 CheckResult check_unbiased(const Case& c, const Kernel& kernel, const LawContext& context) {
-  Moments m;
-  Case x = c;
-  for (int n = 0; n < kSeeds && m.count < kOutputs; ++n) {
-    x.values.seed = c.values.seed + static_cast<std::uint64_t>(n);
-    const Execution run = pool(x, kernel, context, m);
-    if (run.status != Outcome::pass) return stopped(run);
-    if (m.count == 0 && m.invalid > 0) break;  // other seeds change nothing about that
-  }
+  const Pooled pooled = pool_outputs(c, kernel, context);
+  if (pooled.execution.status != Outcome::pass) return stopped(pooled.execution);
   Tally tally;
-  if (m.count < kOutputs) {
-    tally.note(Verdict::vacuous, m.invalid > 0 ? "the expected tier is not derived for this Contract and row"
-                                               : "fewer than 2000 outputs in 96 problems of this shape");
+  if (!pooled.enough()) {
+    tally.note(Verdict::vacuous, pooled.rows_without > 0 ? "the expected tier is not derived for this Contract and row"
+                                                         : "fewer than 2000 outputs in 96 problems of this shape");
     return tally.finish("");
   }
-  const double z = std::sqrt(m.sum / static_cast<double>(m.count)), most = threshold(kernel.abi->contract, c);
+  const double z = pooled.z(), most = unbiased_threshold(kernel.abi->contract, c.out).most;
   Judgement j;
   j.error = z;
   j.ratio = z / most;
   j.verdict = z <= most ? Verdict::pass : Verdict::fail;
-  tally.add(j, z, 0, most, [&] { return "aggregate z over " + std::to_string(m.count) + " outputs"; });
+  tally.add(j, z, 0, most, [&] { return "aggregate z over " + std::to_string(pooled.outputs) + " outputs"; });
   return tally.finish("");
 }
 

@@ -36,6 +36,8 @@ enum class Bug {
   causal_end_by_block_q,  // key loop bound computed with Br where Bc belongs
   nan_swallowed,          // NaN outputs become 0
   nan_max_dropped,        // a row of NaN scores is taken for an empty one
+  masked_inf_leaks,       // 0 * v for keys beyond kv_len, with NaN in v made 0, but not inf
+  scale_unchecked,        // supports() takes a negative scale
 
   // forward: tails and addressing
   last_key_dropped,
@@ -44,6 +46,8 @@ enum class Bug {
   last_row_unwritten,  // the last row of a partial query block
   empty_rows_unwritten,
   lse_unwritten,  // LSE of rows without visible keys
+  beta_zero,      // O = 0 * O + result: a NaN in the buffer stays
+  no_lse_path,    // O is not divided by l where LSE is not wanted
   gqa_modulo,
   gqa_first_head,
   row_stride_dense,     // row stride of K assumed d
@@ -74,7 +78,11 @@ enum class Bug {
   sum_in_16_bit,
   max_in_16_bit,
   p_truncated,
+  p_rounds_down,                  // P is truncated wherever that stays within u
   fast_exp,                       // a polynomial with 2^-11 relative error
+  exponent_16_bit,                // the exponent of exp wraps at 2^-32768
+  scores_twice,                   // one dot product for the sum, another for P V, in different orders
+  sum_chopped,                    // every other key is added to l by an adder that truncates
   half_reciprocal,                // 1 / l rounded to 16 bits
   sum_of_rounded_p_dropped_tail,  // weights under 2^-8 are dropped from O but stay in l
 
@@ -92,11 +100,15 @@ enum class Bug {
   split_no_far_guard,  // weights exp(lse) without their maximum
   split_not_normalised,
   split_partial_in_16_bit,
+  split_count_fixed,  // room for 16 splits: beyond them LSE reads as 0
   splits_by_batch,
   nondeterministic_order,
   order_by_layout,
   order_by_group,
   tile_wide_max,  // one maximum for two neighbouring rows
+  overflow_vote,  // overflowing scores of a row send its neighbour another way
+  order_by_threads,
+  order_by_value,  // columns that begin above 1 are summed from the far end
   order_by_block_q,
   value_dependent_skip,  // a block whose maximum lies far below is dropped although it still counts
 
@@ -106,15 +118,23 @@ enum class Bug {
   step_acc_not_rescaled,
   step_max_not_kept,
   step_drops_last_key,
-  step_rounded_product,  // exp2(fl(x log2 e) - fl(m log2 e)): an error of u |m|, whatever the gap
+  step_masked_block_rescales,  // by an exp that is not exact at 0
+  step_max_of_whole_vectors,   // reads behind the row, where fmax drops a NaN
+  step_rounded_product,        // exp2(fl(x log2 e) - fl(m log2 e)): an error of u |m|, whatever the gap
   merge_base_2,
   merge_empty_nan,
+  merge_nan_is_empty,       // !(m > -inf)
+  merge_skips_empty_block,  // eight rows without a second part are not written
+  merge_clips_sum,          // l beyond a block's width is cut to it
   merge_far_overflow,
   merge_weights_swapped,
   merge_by_fma,          // promises to commute, does not
   merge_empty_rescales,  // the identity changes the last bit
   merge_counts_once,     // l of the second part is taken as it is
 };
+
+// How many there are, the controls included.
+inline constexpr int kBugs = static_cast<int>(Bug::merge_counts_once) + 1;
 
 // One problem through the readable kernels with one bug planted.
 int32_t run_forward(Bug bug, const attn_problem& p);

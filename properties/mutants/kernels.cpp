@@ -14,10 +14,9 @@
 namespace attest::mutants {
 namespace {
 
-constexpr std::size_t kBugs = static_cast<std::size_t>(Bug::merge_counts_once) + 1;
-
-// The C interface has no user data: one function per bug, all of them one line.
-template <Bug bug>
+// The C interface has no user data: one function per bug, all of them one line. Only what promises a merge of splits
+// makes any: others keep all keys in one, as our kernels do.
+template <Bug bug, bool in_splits>
 int32_t run(const attn_problem* p, void*, std::size_t, char*, std::size_t) {
   switch (p->op) {
     case ATTN_OP_STEP:
@@ -25,17 +24,20 @@ int32_t run(const attn_problem* p, void*, std::size_t, char*, std::size_t) {
     case ATTN_OP_MERGE:
       return run_merge(bug, *p);
     default:
-      return run_forward(bug, *p);
+      attn_problem forward = *p;
+      if (!in_splits) forward.tiling.splits = 1;
+      return run_forward(bug, forward);
   }
 }
 
 using Run = int32_t (*)(const attn_problem*, void*, std::size_t, char*, std::size_t);
 
-template <std::size_t... i>
-constexpr std::array<Run, kBugs> runs(std::index_sequence<i...>) {
-  return {run<static_cast<Bug>(i)>...};
+template <bool in_splits, std::size_t... i>
+constexpr std::array<Run, sizeof...(i)> runs(std::index_sequence<i...>) {
+  return {run<static_cast<Bug>(i), in_splits>...};
 }
-constexpr std::array<Run, kBugs> kRuns = runs(std::make_index_sequence<kBugs>());
+constexpr std::array<Run, kBugs> kWhole = runs<false>(std::make_index_sequence<kBugs>()),
+                                 kInSplits = runs<true>(std::make_index_sequence<kBugs>());
 
 int32_t reject(char* why, std::size_t size, const char* reason) {
   std::snprintf(why, size, "%s", reason);
@@ -47,9 +49,11 @@ int32_t supports_state(const attn_problem* p, char* why, std::size_t size) {
   return p->state_kind == state_kind ? ATTN_OK : reject(why, size, "another kind of state");
 }
 
+template <bool takes_negative_scale>
 int32_t supports_forward(const attn_problem* p, char* why, std::size_t size) {
   if (p->k.shape[1] == 0 || p->q.shape[1] % p->k.shape[1] != 0) return reject(why, size, "Hq is no multiple of Hkv");
-  if (const float s = static_cast<float>(p->scale); !(s > 0) || !std::isfinite(s))
+  const float s = static_cast<float>(p->scale);
+  if (!(takes_negative_scale ? s != 0 : s > 0) || !std::isfinite(s))
     return reject(why, size, "scale must be finite and positive");
   if (p->softcap != 0 || p->mask.window_left >= 0 || p->mask.window_right >= 0 || p->bias.data || p->sinks.data) {
     return reject(why, size, "softcap, window, bias and sinks are reserved");
@@ -63,9 +67,10 @@ std::size_t quadratic_workspace(const attn_problem* p) {
 
 Kernel make_kernel(Bug bug, std::string name, std::string_view preset) {
   static std::deque<std::pair<std::string, attn_kernel>> storage;  // stable addresses for the C structs
-  const bool olse = preset.ends_with(".olse");
-  const std::string_view base =
-      preset.substr(0, preset.find(".merge") == preset.npos ? preset.npos : preset.rfind('.'));
+  // A preset of step or merge may be followed by the kind of state: ".ml", ".mla", ".olse".
+  const std::string_view kind = preset.substr(preset.rfind('.'));
+  const bool named = kind == ".ml" || kind == ".mla" || kind == ".olse";
+  const std::string_view base = named ? preset.substr(0, preset.size() - kind.size()) : preset;
   const attn_contract* contract = attn::find_preset(std::string(base).c_str());
   if (!contract) throw std::logic_error("mutant " + name + " names the unknown Contract " + std::string(preset));
   auto& [text, abi] = storage.emplace_back(std::move(name), attn_kernel{});
@@ -76,11 +81,14 @@ Kernel make_kernel(Bug bug, std::string name, std::string_view preset) {
   abi.name = text.c_str();
   abi.summary = "a planted bug";
   abi.contract = *contract;
-  abi.supports = abi.op == ATTN_OP_FORWARD ? supports_forward
-                 : olse                    ? supports_state<ATTN_STATE_OLSE>
-                                           : supports_state<ATTN_STATE_MLA>;
+  if (abi.op == ATTN_OP_FORWARD)
+    abi.supports = bug == Bug::scale_unchecked ? supports_forward<true> : supports_forward<false>;
+  else
+    abi.supports = kind == ".olse" ? supports_state<ATTN_STATE_OLSE>
+                   : kind == ".ml" ? supports_state<ATTN_STATE_ML>
+                                   : supports_state<ATTN_STATE_MLA>;
   abi.workspace_size = bug == Bug::workspace_quadratic ? quadratic_workspace : nullptr;
-  abi.run = kRuns[static_cast<std::size_t>(bug)];
+  abi.run = (contract->split_merge != ATTN_MERGE_NONE ? kInSplits : kWhole)[static_cast<std::size_t>(bug)];
   Kernel k;
   k.abi = &abi;
   k.name = text;

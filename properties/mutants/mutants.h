@@ -16,7 +16,7 @@ struct Mutant {
   std::string_view bug_class;    // class of historic bugs that it stands for
   std::string_view description;  // one line: what is wrong
   std::string_view killer;       // law expected to kill it
-  std::string_view preset;       // Contract that it claims; a merge adds the kind of its states: ".mla" or ".olse"
+  std::string_view preset;       // Contract that it claims; ".ml", ".mla" or ".olse" at its end: the kind of its states
 };
 
 // The table: every mutant once, in the order of the enumeration.

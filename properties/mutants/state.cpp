@@ -24,15 +24,20 @@ float max_nan(float a, float b) { return std::isnan(a) || std::isnan(b) ? std::n
 
 int32_t run_step(Bug bug, const attn_problem& p) {
   const auto is = [bug](Bug b) { return bug == b; };
-  const int64_t rows = p.scores.shape[0], width = p.v.shape[1];
+  const int64_t rows = p.scores.shape[0], width = p.state_kind == ATTN_STATE_ML ? 0 : p.v.shape[1];
   const int64_t keys = p.scores.shape[1] - (is(Bug::step_drops_last_key) && p.scores.shape[1] > 3);
   for (int64_t i = 0; i < rows; ++i) {
     const float m0 = at1(p.a.m, i);
     float m = is(Bug::step_max_not_kept) ? -kInf : m0;
-    for (int64_t j = 0; j < keys; ++j) m = max_nan(m, at2(p.scores, i, j));
+    bool masked = true;
+    for (int64_t j = 0; j < keys; ++j) m = max_nan(m, at2(p.scores, i, j)), masked &= at2(p.scores, i, j) == -kInf;
+    const int64_t whole = (keys + 3) / 4 * 4;
+    for (int64_t j = keys; is(Bug::step_max_of_whole_vectors) && j < whole && whole <= p.scores.stride[0]; ++j)
+      m = std::fmax(m, at2(p.scores, i, j));
     if (is(Bug::step_max_not_kept) && m == -kInf) m = m0;
     const float safe = m == -kInf && !is(Bug::step_no_guard) ? 0 : m;
-    const float c = exp_f(m0 - safe);
+    float c = exp_f(m0 - safe);
+    if (is(Bug::step_masked_block_rescales) && masked) c *= 1 - 0x1p-24f;
     float l = at1(p.a.l, i) * (is(Bug::step_sum_not_rescaled) ? 1 : c);
     std::vector<float> acc(static_cast<size_t>(width));
     for (int64_t e = 0; e < width; ++e) acc[e] = at2(p.a.acc, i, e) * (is(Bug::step_acc_not_rescaled) ? 1 : c);
@@ -55,10 +60,25 @@ int32_t run_merge(Bug bug, const attn_problem& p) {
   const auto is = [bug](Bug b) { return bug == b; };
   const bool olse = p.state_kind == ATTN_STATE_OLSE;
   const int64_t rows = p.out.m.shape[0], width = p.state_kind == ATTN_STATE_ML ? 0 : p.out.acc.shape[1];
+  const auto maximum = [&](const attn_state& s, int64_t i) {
+    const float m = at1(s.m, i);
+    return is(Bug::merge_nan_is_empty) && !(m > -kInf) ? -kInf : m;
+  };
+  const auto sum_of = [&](const attn_state& s, int64_t i) {
+    if (olse) return maximum(s, i) == -kInf ? 0.0f : 1.0f;
+    const float l = at1(s.l, i);
+    return is(Bug::merge_clips_sum) && l > 32 ? 32 : l;
+  };
   for (int64_t i = 0; i < rows; ++i) {
-    const float m1 = at1(p.a.m, i), m2 = at1(p.b.m, i);
-    const float l1 = olse ? (m1 == -kInf ? 0.0f : 1.0f) : at1(p.a.l, i);
-    const float l2 = olse ? (m2 == -kInf ? 0.0f : 1.0f) : at1(p.b.l, i);
+    if (is(Bug::merge_skips_empty_block) && i % 8 == 0 && i + 8 <= rows) {
+      bool none = true;
+      for (int64_t r = i; r < i + 8; ++r) none &= at1(p.b.m, r) == -kInf;
+      if (none) {
+        i += 7;
+        continue;
+      }
+    }
+    const float m1 = maximum(p.a, i), m2 = maximum(p.b, i), l1 = sum_of(p.a, i), l2 = sum_of(p.b, i);
     const float m = is(Bug::merge_far_overflow) ? 0 : max_nan(m1, m2);
     const bool empty = m == -kInf && !is(Bug::merge_empty_nan);
     const auto weight = [&](float x) {

@@ -63,7 +63,26 @@ inline float truncate_to(int32_t dtype, float x) {
   return attn::to_float(attn::Bfloat16{static_cast<uint16_t>(attn::to_bfloat16(x).bits - 1)});
 }
 
+// Truncates where that errs by no more than u = half an ulp of 1 does, relative to x; else rounds to nearest.
+inline float round_down_within_u_to(int32_t dtype, float x) {
+  const float low = truncate_to(dtype, x), u = dtype == ATTN_FP16 ? 0x1p-11f : 0x1p-8f;
+  return std::fabs(x - low) <= u * std::fabs(x) ? low : round_to(dtype, x);
+}
+
+// a + b towards zero, for positive a and b: the sum in fp64 is exact enough to see on which side the nearest float is.
+inline float add_chopped(float a, float b) {
+  const double exact = static_cast<double>(a) + static_cast<double>(b);
+  const float nearest = static_cast<float>(exact);
+  return static_cast<double>(nearest) > exact ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
 inline float exp_f(float z) { return static_cast<float>(std::exp(static_cast<double>(z))); }
+// exp by 2^n 2^f with n in 16 bits, as vectors of 16-bit lanes hold it.
+inline float exp_with_16_bit_exponent(float z) {
+  if (!(z > -1e9f)) return exp_f(z);
+  const double y = static_cast<double>(z) * 1.4426950408889634, n = std::rint(y);
+  return static_cast<float>(std::ldexp(std::exp2(y - n), static_cast<int16_t>(static_cast<int64_t>(n))));
+}
 inline float log_f(float l) { return static_cast<float>(std::log(static_cast<double>(l))); }
 
 }  // namespace attest::mutants

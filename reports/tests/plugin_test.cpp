@@ -64,11 +64,11 @@ TEST(Plugin, AWrongKernelFailsWithALineThatReproduces) {
   EXPECT_NE(again.out.find("error/bound"), std::string::npos) << again.out;
 }
 
-TEST(Plugin, ACrashIsAFailureWithACase) {
+TEST(Plugin, WithoutIsolationACrashLeavesItsCase) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer reports crashes itself";
 #endif
-  const Ran r = gate("crashes", "--jobs 1");
+  const Ran r = gate("crashes", "--no-isolate --jobs 1");
   EXPECT_EQ(r.code, 1) << r.out << r.err;
   const auto at = r.err.find("reproduce: ");
   ASSERT_NE(at, std::string::npos) << r.err;
@@ -102,14 +102,14 @@ TEST(Plugin, ANameLongerThanAFileNameStillGetsItsCases) {
 TEST(Plugin, EndingTheProcessIsNotGreen) {
   for (const std::string kind : {"exits", "exits_clean", "exits_loading"}) {
     write_file(scratch() + "/j.json", "of an earlier run");
-    const Ran r = gate(kind, "--json j.json");
+    const Ran r = gate(kind, "--no-isolate --json j.json");
     EXPECT_EQ(r.code, 1) << kind << "\n" << r.out << r.err;
     EXPECT_NE(r.err.find("a kernel ended the process (exit status 0)"), std::string::npos) << kind << "\n" << r.err;
     EXPECT_EQ(nlohmann::json::parse(read_file(scratch() + "/j.json"))["verdict"], "crashed") << kind;
     if (kind == "exits_loading") continue;
     const auto at = r.err.find("reproduce: ");
     ASSERT_NE(at, std::string::npos) << r.err;
-    const Ran again = run_shell(r.err.substr(at + 11, r.err.find('\n', at) - at - 11));
+    const Ran again = run_shell(r.err.substr(at + 11, r.err.find('\n', at) - at - 11) + " --no-isolate");
     EXPECT_EQ(again.code, 1) << kind << "\n" << again.out << again.err;
     EXPECT_NE(again.err.find("a kernel ended the process"), std::string::npos) << kind << "\n" << again.err;
   }

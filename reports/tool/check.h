@@ -15,6 +15,7 @@ struct CheckOptions {
   Selection selection;
   std::string file;
   bool all = false;  // every element, not only the worst ten
+  IsolationOptions isolation;
 };
 
 // Checks the case under every law that binds, kernel by kernel, then explains the outputs element by element.

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "reports/tool/guard.h"
+#include "reports/tool/isolation.h"
 #include "reports/tool/text.h"
 
 namespace attest {
@@ -93,19 +94,6 @@ void on_early_exit(int status, void*) {
   _exit(status);
 }
 
-constexpr bool under_sanitizer =
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    true;
-#else
-    false;
-#endif
-#else
-    false;
-#endif
-
 }  // namespace
 
 void share_crash_notes() {
@@ -121,7 +109,7 @@ void install_crash_notes(const std::string& directory) {
   share_crash_notes();
   std::strncpy(notes->directory, directory.c_str(), sizeof notes->directory - 1);
   on_exit(on_early_exit, nullptr);
-  if (under_sanitizer) return;
+  if (under_sanitizer()) return;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, on_crash);
 }
 

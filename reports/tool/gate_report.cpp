@@ -95,6 +95,7 @@ std::string gate_json(const Plan& plan, const GateOptions& options, const GateRe
   out["checks"] = result.checks();
   out["counts"] = counts_json(result.counts());
   out["missing"] = result.missing;
+  if (!result.strays.empty()) out["strays"] = result.strays;
   out["custom_contracts"] = Json::array();
   out["kernels"] = Json::array();
   for (const LoadedKernel& k : plan.kernels) {
@@ -117,6 +118,7 @@ std::string gate_json(const Plan& plan, const GateOptions& options, const GateRe
       law["worst_case"] = t.worst_case;
       law["counts"] = counts_json(t.counts);
       if (!t.reason.empty()) law["reason"] = t.reason;
+      if (!t.stopped.empty()) law["stopped"] = t.stopped, law["skipped"] = t.skipped;
       if (t.failure) law["failure"] = failure_json(*t.failure);
       kernel["laws"].push_back(law);
     }
@@ -168,6 +170,7 @@ std::string gate_junit(const Plan& plan, const GateResult& result) {
   };
   for (const WaiverState& w : result.waivers)
     if (w.fails_gate) other("waiver " + w.waiver.kernel + " " + w.waiver.law, "waiver is " + w.state);
+  for (const std::string& stray : result.strays) other("stray", stray);
   for (const std::string& m : result.missing)
     if (m.starts_with("required ") || m.starts_with("not one ")) other("required", m);
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +

@@ -30,12 +30,24 @@ KernelLine sum_up(const Plan& plan, const GateResult& result, const LoadedKernel
   return line;
 }
 
-// "36 rejected, 4 vacuous": what was checked and neither passed nor failed.
-std::string others(const Counts& c) {
+std::int64_t checks(const KernelLine& line) {
+  std::int64_t n = 0;
+  for (const std::int64_t c : line.counts) n += c;
+  return n;
+}
+
+// "3 %", and "<1 %" rather than none of some.
+std::string share(std::int64_t part, std::int64_t whole) {
+  return part * 100 < whole ? "<1 %" : text("%lld %%", static_cast<long long>(part * 100 / whole));
+}
+
+// "36 rejected (3 %), 4 vacuous": what was checked and did not pass.
+std::string others(const KernelLine& line) {
   std::string out;
   for (const Outcome o : {Outcome::fail, Outcome::vacuous, Outcome::undecided, Outcome::rejected, Outcome::not_run})
-    if (const std::int64_t n = c[static_cast<std::size_t>(o)]; n > 0)
-      out += (out.empty() ? "" : ", ") + std::to_string(n) + " " + key(o);
+    if (const std::int64_t n = line.counts[static_cast<std::size_t>(o)]; n > 0)
+      out += (out.empty() ? "" : ", ") + std::to_string(n) + " " + key(o) +
+             (o == Outcome::rejected ? " (" + share(n, checks(line)) + ")" : "");
   return out;
 }
 
@@ -50,14 +62,60 @@ std::string table(const Plan& plan, const GateResult& result) {
                          "worst error/bound", "not passed");
   for (const LoadedKernel& k : plan.kernels) {
     const KernelLine line = sum_up(plan, result, k);
-    std::int64_t checks = 0;
-    for (const std::int64_t n : line.counts) checks += n;
     const std::string worst =
         line.worst_law.empty() ? "-" : text("%.3f %s", line.worst, std::string(line.worst_law).c_str());
     const std::string contract_shown = k.kernel.contract_name.starts_with("custom") ? "custom" : k.kernel.contract_name;
     out += text("%-*s  %-*s  %7s  %7lld  %-28s %s\n", w, k.kernel.name.c_str(), v, contract_shown.c_str(),
                 text("%lld/%lld", static_cast<long long>(line.passed), static_cast<long long>(line.laws)).c_str(),
-                static_cast<long long>(checks), worst.c_str(), others(line.counts).c_str());
+                static_cast<long long>(checks(line)), worst.c_str(), others(line).c_str());
+  }
+  return out;
+}
+
+// A kernel that rejects nearly everything may have a PASS under every law and yet have been asked next to nothing.
+std::string mostly_rejecting(const Plan& plan, const GateResult& result) {
+  std::string out;
+  for (const LoadedKernel& k : plan.kernels) {
+    const KernelLine line = sum_up(plan, result, k);
+    const std::int64_t rejected = line.counts[static_cast<std::size_t>(Outcome::rejected)];
+    if (rejected * 10 <= checks(line) * 9) continue;
+    std::string why;
+    for (std::size_t i = 0; i < plan.pairs.size() && why.empty(); ++i) {
+      const PairTally& t = result.tallies[i];
+      const auto count = [&](Outcome o) { return t.counts[static_cast<std::size_t>(o)]; };
+      // Then the reason is that of a rejection.
+      if (plan.pairs[i].kernel == &k && count(Outcome::rejected) > 0 &&
+          count(Outcome::vacuous) + count(Outcome::undecided) + count(Outcome::not_run) == 0)
+        why = t.reason;
+    }
+    out += text("REJECTS %s: %s of its checks (%lld of %lld)%s\n", k.kernel.name.c_str(),
+                share(rejected, checks(line)).c_str(), static_cast<long long>(rejected),
+                static_cast<long long>(checks(line)), why.empty() ? "" : (", such as: " + why).c_str());
+  }
+  return out;
+}
+
+// What was not run any more. Where the whole kernel was stopped, one line stands for all its pairs that it cost
+// nothing.
+std::string stopped(const Plan& plan, const GateResult& result) {
+  std::string out;
+  for (const LoadedKernel& k : plan.kernels) {
+    std::int64_t laws = 0, skipped = 0;
+    std::string why;
+    for (std::size_t i = 0; i < plan.pairs.size(); ++i) {
+      const PairTally& t = result.tallies[i];
+      if (plan.pairs[i].kernel != &k || t.skipped == 0) continue;
+      if (t.failure) {
+        out += text("STOPPED %s %s: %s; %lld of its checks were not run\n", k.kernel.name.c_str(),
+                    std::string(plan.pairs[i].law->name).c_str(), t.stopped.c_str(), static_cast<long long>(t.skipped));
+        continue;
+      }
+      ++laws, skipped += t.skipped;
+      why = t.stopped;
+    }
+    if (laws > 0)
+      out += text("STOPPED %s, %lld other laws: %s; %lld checks were not run\n", k.kernel.name.c_str(),
+                  static_cast<long long>(laws), why.c_str(), static_cast<long long>(skipped));
   }
   return out;
 }
@@ -98,10 +156,13 @@ std::string gate_text(const Plan& plan, const GateOptions& options, const GateRe
   }
   for (std::size_t i = 0; i < plan.pairs.size(); ++i) {
     const PairTally& t = result.tallies[i];
-    if (!t.failure) continue;
-    out += (t.verdict == PairVerdict::waived ? "WAIVED " : "") + failure_line(plan.pairs[i], *t.failure) + "\n";
+    if (t.failure)
+      out += (t.verdict == PairVerdict::waived ? "WAIVED " : "") + failure_line(plan.pairs[i], *t.failure) + "\n";
   }
+  out += stopped(plan, result);
+  for (const std::string& stray : result.strays) out += "FAIL " + stray + "\n";
   for (const std::string& m : result.missing) out += "NO PASS " + m + "\n";
+  out += mostly_rejecting(plan, result);
   for (const WaiverState& w : result.waivers)
     out += (w.fails_gate ? "FAIL waiver " : "waiver ") + w.waiver.kernel + " " + w.waiver.law + ": " + w.state +
            ", until " + w.waiver.expires + ": " + w.waiver.reason +

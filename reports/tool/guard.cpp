@@ -98,6 +98,10 @@ void tell_parent(Ending ending, int code) noexcept {
 
 bool parent_was_told() noexcept { return told; }
 
+void leave_guard() noexcept {
+  if (const int to = channel.exchange(-1); to >= 0) close(to);
+}
+
 int run_reported(const std::function<int()>& action) {
   int code = 2;
   try {

@@ -22,4 +22,7 @@ int run_reported(const std::function<int()>& action);
 void tell_parent(Ending ending, int code) noexcept;
 bool parent_was_told() noexcept;
 
+// In a process that the child has forked: it has nothing to tell.
+void leave_guard() noexcept;
+
 }  // namespace attest

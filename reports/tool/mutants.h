@@ -3,22 +3,28 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attest {
 
 struct MutantOptions {
   std::vector<std::string> mutants, laws;  // globs; empty: all
-  std::uint64_t seed = 1;
-  int cases = 24;      // generated for every kernel and law, as in the gate
-  std::string corpus;  // directory; "none": no replay
-  std::string json;    // path, "-" for standard output, or empty
-  int jobs = 0;        // 0: one for each core
+  std::vector<std::uint64_t> seeds{1};     // one matrix for each
+  int cases = 24;                          // generated for every kernel and law, as in the gate
+  double seconds = 60;                     // of processor time that a kill may take
+  std::string corpus;                      // directory; "none": no replay
+  std::string json;                        // path, "-" for standard output, or empty
+  std::string markdown;                    // path or empty
+  int jobs = 0;                            // 0: one for each core
   bool quiet = false;
 };
 
-// Runs the controls (the readable kernels without a bug) and all mutants. Returns 0 when every mutant is killed and
-// every control passes, else 1. Raises UsageError or CaseError.
+// Runs the controls (correct kernels) and all mutants, seed by seed. Returns 0 when every mutant is killed in time,
+// every control passes and, of a whole matrix, every law earns its place; else 1. Raises UsageError or CaseError.
 int run_mutants(const MutantOptions& options);
+
+// Why a law stays although no planted bug is seen by it alone; "" for laws that have such a mutant.
+std::string_view why_it_stays(std::string_view law);
 
 }  // namespace attest

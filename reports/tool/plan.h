@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/tool/isolation.h"
 #include "reports/tool/select.h"
 
 namespace attest {
@@ -24,6 +25,7 @@ struct GateOptions {
   std::string out = "attest-failures";
   int jobs = 0;  // 0: one for each core
   bool quiet = false;
+  IsolationOptions isolation;
 };
 
 struct Pair {

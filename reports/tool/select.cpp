@@ -4,6 +4,7 @@
 #include <map>
 
 #include "properties/check.h"
+#include "properties/variants/variants.h"
 #include "reports/tool/text.h"
 
 namespace attest {
@@ -29,6 +30,8 @@ void refuse_idle_globs(const std::vector<std::string>& globs, const Names& names
 std::vector<LoadedKernel> select_kernels(const Selection& selection) {
   std::vector<LoadedKernel> all;
   for (Kernel& k : built_in_kernels()) all.push_back({std::move(k), false, ""});
+  if (selection.variants)
+    for (Kernel& k : variants::variant_kernels()) all.push_back({std::move(k), false, ""});
   for (const std::string& path : selection.plugins)
     for (Kernel& k : load_plugin(path).kernels) all.push_back({std::move(k), true, ""});
 
@@ -45,8 +48,8 @@ std::vector<LoadedKernel> select_kernels(const Selection& selection) {
 
   std::vector<LoadedKernel> chosen;
   for (LoadedKernel& k : all) {
-    const bool wanted = selection.kernels.empty() ? selection.plugins.empty() || k.from_plugin
-                                                  : matches_any(selection.kernels, k.kernel.name);
+    const bool by_default = selection.plugins.empty() || selection.variants || k.from_plugin;
+    const bool wanted = selection.kernels.empty() ? by_default : matches_any(selection.kernels, k.kernel.name);
     if (!wanted) continue;
     k.contract_hash = hash_of(k.kernel.abi->contract);
     chosen.push_back(std::move(k));

@@ -12,6 +12,7 @@ struct Selection {
   std::vector<std::string> kernels;  // globs; empty: all of them, or the plugins' alone if there are plugins
   std::vector<std::string> laws;     // globs; empty: all
   std::vector<std::string> plugins;  // paths
+  bool variants = false;             // the correct kernels of properties/variants too; then all is the default
 };
 
 struct LoadedKernel {
@@ -20,8 +21,8 @@ struct LoadedKernel {
   std::string contract_hash;  // of every constant and promise
 };
 
-// Kernels in a fixed order: ours, then each plugin's. Raises UsageError if a glob matches nothing or two kernels share
-// a name, PluginError as load_plugin does.
+// Kernels in a fixed order: ours, the variants, then each plugin's. Raises UsageError if a glob matches nothing or two
+// kernels share a name, PluginError as load_plugin does.
 std::vector<LoadedKernel> select_kernels(const Selection& selection);
 
 // Laws in the table's order. Raises UsageError if a glob matches nothing.

@@ -109,6 +109,8 @@ void GateResult::conclude(const Plan& plan, const GateOptions& options, const st
     const auto w = waiver_of(plan.pairs[i]);
     tallies[i].verdict = judge_pair(tallies[i], w != ledger.end() && w->expires >= now);
     if (tallies[i].verdict == PairVerdict::not_applicable) tallies[i].reason = tallies[i].inapplicable_reason_;
+    if (tallies[i].verdict == PairVerdict::not_reached && !tallies[i].stopped.empty())
+      tallies[i].reason = "stopped " + tallies[i].stopped;
   }
 
   waivers.clear();
@@ -156,9 +158,9 @@ void GateResult::conclude(const Plan& plan, const GateOptions& options, const st
 }
 
 bool GateResult::failed() const {
-  return std::any_of(tallies.begin(), tallies.end(),
-                     [](const PairTally& t) { return t.verdict == PairVerdict::fail; }) ||
-         std::any_of(waivers.begin(), waivers.end(), [](const WaiverState& w) { return w.fails_gate; });
+  return !strays.empty() || std::any_of(tallies.begin(), tallies.end(), [](const PairTally& t) {
+    return t.verdict == PairVerdict::fail;
+  }) || std::any_of(waivers.begin(), waivers.end(), [](const WaiverState& w) { return w.fails_gate; });
 }
 
 std::string_view GateResult::verdict() const {

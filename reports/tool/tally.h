@@ -34,6 +34,8 @@ struct PairTally {
   std::int64_t inapplicable = 0;  // generated cases on which the law does not bind this kernel
   double worst_ratio = 0;
   std::string worst_case;
+  std::int64_t skipped = 0;        // checks that were not made because of `stopped`
+  std::string stopped;             // "after 3 crashes": the kernel cost workers, and is not run under this law any more
   std::optional<Failure> failure;  // the first in the plan's order, generated ones first: they shrink
   std::string reason;              // why there is no PASS, from the first check that was none
   PairVerdict verdict = PairVerdict::not_reached;
@@ -57,6 +59,7 @@ struct WaiverState {
 struct GateResult {
   std::vector<PairTally> tallies;  // one for each pair of the plan
   std::vector<WaiverState> waivers;
+  std::vector<std::string> strays;   // kernels that ended a worker between two checks: one line each, and a failure
   std::vector<std::string> missing;  // required, without a PASS: one line each
   std::int64_t planned = 0, done = 0;
   bool truncated = false, interrupted = false;

@@ -1,0 +1,121 @@
+// The variants. To add one: a line here; if it needs a new way of doing a step, a word in recipe.h.
+#pragma once
+
+#include <array>
+
+#include "properties/variants/recipe.h"
+
+namespace attest::variants {
+
+using enum ContractFormat;
+
+// clang-format off
+inline constexpr std::array table = {
+    // Orders of sums.
+    Variant{"fp32.reversed", "last block first, last key first",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .reversed = true}},
+    Variant{"fp32.mul-add", "no fused multiply-add anywhere",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .qk = Sum::mul_add, .pv = Sum::mul_add}},
+    Variant{"fp32.fma-q-k-alone", "fused in q.k, not in P.V",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .pv = Sum::mul_add}},
+    Variant{"fp32.lanes", "eight partial sums in q.k, P.V and the row sum",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .qk = Sum::lanes, .pv = Sum::lanes}},
+    Variant{"fp32.pairwise", "whole rows, all sums as binary trees",
+            {.format = fp32, .algorithm = ATTN_ALG_STANDARD, .qk = Sum::pairwise, .pv = Sum::pairwise}},
+    Variant{"fp32.block-sums", "each block of 8 keys summed from zero",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .pv = Sum::blocks, .block_k = 8}},
+    Variant{"fp32.compensated", "every rounding of a sum carried along",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .qk = Sum::compensated, .pv = Sum::compensated, .claims_preset = true}},
+    Variant{"fp32.wide", "sums in fp64, rounded once",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .qk = Sum::wide, .pv = Sum::wide, .claims_preset = true}},
+    Variant{"fp32.wide-q-k", "whole rows, only the scores in fp64",
+            {.format = fp32, .algorithm = ATTN_ALG_STANDARD, .qk = Sum::wide, .claims_preset = true}},
+    Variant{"fp32.threads-share-keys", "blocks of keys dealt to threads: the order depends on their number",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .threads_share_keys = true, .block_k = 16}},
+    // Exponentials and where they are taken.
+    Variant{"fp32.libm", "expf and logf of the C library",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .exp = Exp::libm}},
+    Variant{"fp32.exp2-fma", "exp2(fma(x, c, -m c)), as FlashAttention-2 does",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .exp = Exp::libm, .argument = ATTN_EXP2_FMA}},
+    Variant{"fp32.exp2-fma.lse-2", "the same, LSE in base 2, a reciprocal in place of the division",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .argument = ATTN_EXP2_FMA, .reciprocal = true, .lse_in_base_2 = true}},
+    Variant{"fp32.scaled", "scores are scaled before the maximum is taken",
+            {.format = fp32, .algorithm = ATTN_ALG_STANDARD, .argument = ATTN_EXP_SCALED}},
+    Variant{"fp32.base-4-scores", "scores in base 4, scaled with one rounding: exp2 without a product",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .argument = ATTN_EXP_SCALED, .base_4_scores = true}},
+    Variant{"fp32.cubic", "exp2 by a cubic of relative error 8.8e-5",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .exp = Exp::cubic, .argument = ATTN_EXP2_FMA}},
+    // Rescaling, normalisation, cuts.
+    Variant{"fp32.lazy", "rescales only when the maximum rises by more than 2^8",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .lazy_threshold = 8, .block_k = 16}},
+    Variant{"fp32.lazy-exp2", "the same with exp2(fma(x, c, -m c)) and block sums",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .pv = Sum::blocks, .argument = ATTN_EXP2_FMA, .lazy_threshold = 8}},
+    Variant{"fp32.fa1", "FlashAttention-1: blocks by their own maximum, O normalised at each",
+            {.format = fp32, .algorithm = ATTN_ALG_FA1, .block_k = 32}},
+    Variant{"fp32.weights-first", "P is divided by its sum before P.V, as unfused softmax does",
+            {.format = fp32, .algorithm = ATTN_ALG_STANDARD, .weights_normalised = true}},
+    Variant{"fp32.reciprocal", "1 / l rounded, then products",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .reciprocal = true}},
+    Variant{"fp32.flushes", "results below the normal range become 0",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .argument = ATTN_EXP2_FMA, .flushes_subnormals = true}},
+    Variant{"fp32.whole-tiles", "a masked key has weight 0 and takes part in its tile",
+            {.format = fp32, .algorithm = ATTN_ALG_FA2, .whole_tiles = true}},
+    Variant{"fp32.split-uneven", "splits of unequal length across block edges",
+            {.format = fp32, .algorithm = ATTN_ALG_SPLIT, .cuts = Cuts::uneven, .splits = 5}},
+    Variant{"fp32.split-keys", "63 splits of one key, the last has the rest; merged without a division",
+            {.format = fp32, .algorithm = ATTN_ALG_SPLIT, .cuts = Cuts::single_keys, .merge = ATTN_MERGE_DIVISION_FREE, .splits = 64}},
+    // bf16 and fp16: P in the storage format, or kept in fp32.
+    Variant{"bf16.p16.tensor-core", "products aligned and cut off as sm_90 does",
+            {.format = bf16_p16, .algorithm = ATTN_ALG_FA2, .qk = Sum::mma, .pv = Sum::mma, .argument = ATTN_EXP2_FMA}},
+    Variant{"bf16.p16.fa4", "tensor cores, cubic exp2, lazy rescaling: FlashAttention-4",
+            {.format = bf16_p16, .algorithm = ATTN_ALG_FA2, .qk = Sum::mma, .pv = Sum::mma, .exp = Exp::cubic, .argument = ATTN_EXP2_FMA, .reciprocal = true, .lazy_threshold = 8}},
+    Variant{"bf16.p16.flushes", "tensor cores, subnormal results become 0, lazy rescaling",
+            {.format = bf16_p16, .algorithm = ATTN_ALG_FA2, .qk = Sum::mma, .pv = Sum::mma, .flushes_subnormals = true, .lazy_threshold = 8}},
+    Variant{"bf16.p16.fa1", "FlashAttention-1 with eight partial sums",
+            {.format = bf16_p16, .algorithm = ATTN_ALG_FA1, .qk = Sum::lanes, .pv = Sum::lanes, .block_k = 32}},
+    Variant{"bf16.p32.reversed", "P not rounded, last key first",
+            {.format = bf16_p32, .algorithm = ATTN_ALG_FA2, .reversed = true}},
+    Variant{"bf16.p32.pairwise", "P not rounded, trees",
+            {.format = bf16_p32, .algorithm = ATTN_ALG_STANDARD, .qk = Sum::pairwise, .pv = Sum::pairwise}},
+    Variant{"fp16.p16.exp2-fma", "FlashAttention-2 in fp16 without tensor cores",
+            {.format = fp16_p16, .algorithm = ATTN_ALG_FA2, .argument = ATTN_EXP2_FMA}},
+    Variant{"fp16.p16.tensor-core-split", "tensor cores, uneven splits",
+            {.format = fp16_p16, .algorithm = ATTN_ALG_SPLIT, .qk = Sum::mma, .pv = Sum::mma, .argument = ATTN_EXP2_FMA, .cuts = Cuts::uneven, .splits = 7}},
+    Variant{"fp16.p16.lazy", "lazy rescaling: weights of P up to 2^8",
+            {.format = fp16_p16, .algorithm = ATTN_ALG_FA2, .lazy_threshold = 8, .block_k = 16}},
+    Variant{"fp16.p32.wide", "P not rounded, sums in fp64",
+            {.format = fp16_p32, .algorithm = ATTN_ALG_FA2, .qk = Sum::wide, .pv = Sum::wide, .claims_preset = true}},
+    // fp64.
+    Variant{"fp64.reversed", "last block first, last key first",
+            {.format = fp64, .algorithm = ATTN_ALG_FA2, .reversed = true}},
+    Variant{"fp64.compensated", "every rounding of a sum carried along",
+            {.format = fp64, .algorithm = ATTN_ALG_FA2, .qk = Sum::compensated, .pv = Sum::compensated, .claims_preset = true}},
+    Variant{"fp64.lanes", "whole rows, eight partial sums, reciprocal",
+            {.format = fp64, .algorithm = ATTN_ALG_STANDARD, .qk = Sum::lanes, .pv = Sum::lanes, .reciprocal = true}},
+    Variant{"fp64.exp2-fma", "exp2(fma(x, c, -m c)), no other fused operation",
+            {.format = fp64, .algorithm = ATTN_ALG_FA2, .qk = Sum::mul_add, .pv = Sum::mul_add, .argument = ATTN_EXP2_FMA}},
+    Variant{"fp64.fa1", "FlashAttention-1",
+            {.format = fp64, .algorithm = ATTN_ALG_FA1}},
+    Variant{"fp64.split-uneven", "uneven splits, merged without a division",
+            {.format = fp64, .algorithm = ATTN_ALG_SPLIT, .cuts = Cuts::uneven, .merge = ATTN_MERGE_DIVISION_FREE, .splits = 9}},
+    // Steps and merges.
+    Variant{"fp32.step-reversed", "last key first",
+            {.format = fp32, .algorithm = ATTN_ALG_STEP, .reversed = true}, ATTN_STATE_MLA},
+    Variant{"fp32.step-lanes", "eight partial sums, exp2 of a product",
+            {.format = fp32, .algorithm = ATTN_ALG_STEP, .pv = Sum::lanes, .argument = ATTN_EXP2_FMA}, ATTN_STATE_MLA},
+    Variant{"fp32.scan-pairwise", "(m, l) of a row by trees",
+            {.format = fp32, .algorithm = ATTN_ALG_STEP, .pv = Sum::pairwise, .exp = Exp::libm}, ATTN_STATE_ML},
+    Variant{"fp64.step-compensated", "every rounding of a sum carried along",
+            {.format = fp64, .algorithm = ATTN_ALG_STEP, .pv = Sum::compensated, .claims_preset = true}, ATTN_STATE_MLA},
+    Variant{"bf16.p16.step-blocks", "a block from zero, then added",
+            {.format = bf16_p16, .algorithm = ATTN_ALG_STEP, .pv = Sum::blocks}, ATTN_STATE_MLA},
+    Variant{"fp32.merge-fma", "a product fused with the sum: does not commute",
+            {.format = fp32, .algorithm = ATTN_ALG_MERGE, .pv = Sum::fma}, ATTN_STATE_MLA},
+    Variant{"fp32.merge-division-free", "(O, LSE) by weights exp(lse_b - lse)",
+            {.format = fp32, .algorithm = ATTN_ALG_MERGE, .pv = Sum::mul_add, .merge = ATTN_MERGE_DIVISION_FREE}, ATTN_STATE_OLSE},
+    Variant{"fp64.merge-olse-fma", "(O, LSE), fused, renormalised",
+            {.format = fp64, .algorithm = ATTN_ALG_MERGE, .pv = Sum::fma}, ATTN_STATE_OLSE},
+};
+// clang-format on
+
+}  // namespace attest::variants

@@ -1,0 +1,34 @@
+// The kill matrix as people and scripts read it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/tool/kill_matrix.h"
+
+namespace attest {
+
+// A law over all seeds of a run: what the gate would lose without it.
+struct LawWorth {
+  std::string name;
+  std::vector<int> kills;         // by seed
+  std::vector<std::string> only;  // mutants that it alone kills under every seed
+  bool has_own = false;           // one of them names it as the law that must kill it
+  std::string stays;              // why it stays without one
+  // "" if it earns its place: exactly one of a mutant of its own and a reason to stay.
+  std::string fault() const;
+};
+std::vector<LawWorth> worth_of_laws(const std::vector<KillMatrix>& runs);
+
+std::string matrix_text(const KillMatrix& m);
+std::string laws_text(const std::vector<LawWorth>& laws);
+// Survivors, late kills, false alarms; and mutants that another law than the expected one kills.
+std::string problems_text(const KillMatrix& m, double most_seconds);
+std::string verdict_line(const KillMatrix& m, bool pass);
+
+std::string matrix_json(const std::vector<KillMatrix>& runs, const std::vector<LawWorth>& laws,
+                        const MutantOptions& options, bool pass);
+std::string matrix_markdown(const std::vector<KillMatrix>& runs, const std::vector<LawWorth>& laws,
+                            const MutantOptions& options, bool pass);
+
+}  // namespace attest
