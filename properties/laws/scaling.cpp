@@ -19,7 +19,8 @@ bool commutes(const Evaluated& row, const attn_contract& contract, DType storage
   const auto normal = [](const FormatFacts& f, double x, double low_factor, double high_factor) {
     return x == 0 || (x * low_factor >= std::ldexp(1.0, f.min_exponent) && x * high_factor <= f.max / 2);
   };
-  if (!normal(o, std::abs(got), low, high)) return false;
+  // The smallest normal number may be a subnormal one rounded up, and 0 one rounded down.
+  if (std::abs(got) * low == std::ldexp(1.0, o.min_exponent) || !normal(o, std::abs(got), low, high)) return false;
   const double margin = std::ldexp(1.0, -acc.precision - 2);
   double total = 0;
   for (std::size_t j = 0; j < row.row.v.size(); ++j) {
@@ -32,6 +33,7 @@ bool commutes(const Evaluated& row, const attn_contract& contract, DType storage
     if (!normal(acc, v * row.stats.w[j] * margin / 4, low, 1)) return false;
     total += v;
   }
+  if (got == 0 && total > 0 && out != dtype_of(contract.acc_dtype)) return false;
   return total * high * 4 <= acc.max && std::isfinite(total);
 }
 

@@ -94,6 +94,13 @@ void shape_random(Case& c, Random& random) {
   at_least(c.shape.tq, 1, random);
   at_least(c.shape.tk, 2, random, 20);
   if (random.chance(0.7)) c.tiling.splits = 1;  // where other splits begin is unknown, and then nothing is expected
+  // Errors that add up part from those that do not only in long sums.
+  if (random.chance(0.15)) {
+    c.mask = {};
+    c.shape.batch = 1;
+    c.shape.tq = random.between(1, 2);
+    c.shape.tk = random.between(1000, 2000);
+  }
 }
 
 void shape_many(Case& c, Random& random) {

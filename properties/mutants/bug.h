@@ -82,7 +82,8 @@ enum class Bug {
   fast_exp,                       // a polynomial with 2^-11 relative error
   exponent_16_bit,                // the exponent of exp wraps at 2^-32768
   scores_twice,                   // one dot product for the sum, another for P V, in different orders
-  sum_chopped,                    // every other key is added to l by an adder that truncates
+  sum_chopped,                    // up to 512 keys, every other is added to l by an adder that truncates
+  long_sum_chopped,               // beyond 512 keys, all are
   half_reciprocal,                // 1 / l rounded to 16 bits
   sum_of_rounded_p_dropped_tail,  // weights under 2^-8 are dropped from O but stay in l
 

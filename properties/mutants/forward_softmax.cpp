@@ -42,7 +42,9 @@ void Forward::add_block(Partial& s, const Block& block, int64_t b, int64_t h) co
 
   std::vector<float> weights;
   for (size_t t = 0; t < x.size(); ++t) {
-    s.l = is(Bug::sum_chopped) && t % 2 ? add_chopped(s.l, weight(x[t], m)) : s.l + weight(x[t], m);
+    const bool is_long = p.k.shape[2] > 512;
+    const bool chops = is_long ? is(Bug::long_sum_chopped) : is(Bug::sum_chopped) && t % 2;
+    s.l = chops ? add_chopped(s.l, weight(x[t], m)) : s.l + weight(x[t], m);
     if (is(Bug::sum_in_16_bit)) s.l = round_to(ATTN_FP16, s.l);
     const float w = weight(of_p[t], m_of_p);
     float rounded = round_to(p.q.dtype, w);

@@ -1,6 +1,7 @@
 #include "reports/tool/mutants_report.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "reports/tool/text.h"
@@ -12,6 +13,12 @@ std::string joined(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& w : words) out += (out.empty() ? "" : ", ") + w;
   return out;
+}
+
+std::string under(const std::vector<std::uint64_t>& seeds) {
+  std::string out = seeds.size() == 1 ? " (seed" : " (seeds";
+  for (const std::uint64_t seed : seeds) out += " " + std::to_string(seed);
+  return out + ")";
 }
 
 }  // namespace
@@ -30,14 +37,15 @@ std::vector<LawWorth> worth_of_laws(const std::vector<KillMatrix>& runs) {
     LawWorth w;
     w.name = runs.front().laws[law]->name;
     w.stays = why_it_stays(w.name);
-    std::vector<const mutants::Mutant*> everywhere = runs.front().only_killer_of(law);
+    // Laws overlap by chance, on the cases that a seed brings: what a law alone kills under one seed, that gate would
+    // lose without it.
+    std::map<const mutants::Mutant*, std::vector<std::uint64_t>> only;
     for (const KillMatrix& m : runs) {
       w.kills.push_back(m.kills_of(law));
-      const auto here = m.only_killer_of(law);
-      std::erase_if(everywhere, [&](const auto* x) { return std::find(here.begin(), here.end(), x) == here.end(); });
+      for (const mutants::Mutant* x : m.only_killer_of(law)) only[x].push_back(m.seed);
     }
-    for (const mutants::Mutant* m : everywhere) {
-      w.only.emplace_back(m->name);
+    for (const auto& [m, seeds] : only) {
+      w.only.push_back(std::string(m->name) + (seeds.size() < runs.size() ? under(seeds) : ""));
       w.has_own |= m->killer == w.name;
     }
     out.push_back(std::move(w));

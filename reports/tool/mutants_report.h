@@ -12,7 +12,7 @@ namespace attest {
 struct LawWorth {
   std::string name;
   std::vector<int> kills;         // by seed
-  std::vector<std::string> only;  // mutants that it alone kills under every seed
+  std::vector<std::string> only;  // mutants that it alone kills, with the seeds if not under all of them
   bool has_own = false;           // one of them names it as the law that must kill it
   std::string stays;              // why it stays without one
   // "" if it earns its place: exactly one of a mutant of its own and a reason to stay.
