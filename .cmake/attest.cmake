@@ -24,6 +24,15 @@ if(ATTEST_PORTABLE)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 endif()
 
+# Several sources of a target are compiled as one: most of their time goes into the same headers. Sources whose local
+# names clash with a neighbour's are named under ALONE. While working on one file, -DATTEST_UNITY=OFF builds faster.
+option(ATTEST_UNITY "Compile several sources as one where it helps" ON)
+function(attest_unity target)
+  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTEST_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
 # A folder's headers are seen only by targets that link it: each include root holds a link to one folder, so that
 # "oracle/x.h" does not exist for a target of impl/. This is how the one-way dependencies of the design are enforced.
 function(attest_include_root target folder)

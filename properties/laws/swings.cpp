@@ -33,6 +33,8 @@ double level(Pattern p, std::int64_t n, std::int64_t blocks) {
 }
 
 std::int64_t swing_block(const Case& c, Random& random) {
+  // Many short blocks: staircases that fall by tens of thousands, where narrow exponents wrap.
+  if (random.chance(0.3)) return random.between(1, std::max<std::int64_t>(c.shape.tk / 16, 1));
   if (c.tiling.block_k > 0 && random.chance(0.6)) return c.tiling.block_k;
   return random.between(1, std::max<std::int64_t>(c.shape.tk / 2, 1));
 }

@@ -80,7 +80,6 @@ enum class Bug {
   p_truncated,
   p_rounds_down,                  // P is truncated wherever that stays within u
   fast_exp,                       // a polynomial with 2^-11 relative error
-  exponent_16_bit,                // the exponent of exp wraps at 2^-32768
   scores_twice,                   // one dot product for the sum, another for P V, in different orders
   sum_chopped,                    // up to 512 keys, every other is added to l by an adder that truncates
   long_sum_chopped,               // beyond 512 keys, all are
@@ -122,6 +121,7 @@ enum class Bug {
   step_masked_block_rescales,  // by an exp that is not exact at 0
   step_max_of_whole_vectors,   // reads behind the row, where fmax drops a NaN
   step_rounded_product,        // exp2(fl(x log2 e) - fl(m log2 e)): an error of u |m|, whatever the gap
+  step_exponent_16_bit,        // the exponent of exp has 16 bits, its clamp thinks 17
   merge_base_2,
   merge_empty_nan,
   merge_nan_is_empty,       // !(m > -inf)

@@ -53,7 +53,6 @@ struct Forward {
   float value(int64_t b, int64_t h, int64_t j, int64_t e) const;
   float score(int64_t b, int64_t h, int64_t i, int64_t j) const;
   float score_from_the_end(int64_t b, int64_t h, int64_t i, int64_t j) const;
-  float exponential(float z) const;
   float weight(float x, float m) const;
 
   // forward_blocks.cpp: the walk over the blocks of a row, and what each holds.

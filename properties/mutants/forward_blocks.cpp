@@ -23,7 +23,7 @@ std::vector<int64_t> Forward::block_starts(int64_t b, int64_t h, int64_t i, int6
   for (int64_t t = 0; t < threads; ++t)
     for (int64_t j0 = lo + t * step; j0 < hi; j0 += threads * step) starts.push_back(j0);
   static std::atomic<unsigned> launches{0};
-  if ((is(Bug::nondeterministic_order) && launches++ % 2) || (is(Bug::order_by_group) && Hq > Hkv) ||
+  if ((is(Bug::nondeterministic_order) && launches++ % 2) || (is(Bug::order_by_group) && Hq > 2 * Hkv) ||
       (is(Bug::order_by_layout) && p.k.stride[2] != dqk) || (is(Bug::overflow_vote) && neighbour_overflows(b, h, i))) {
     std::reverse(starts.begin(), starts.end());
   }

@@ -44,12 +44,10 @@ float Forward::score_from_the_end(int64_t b, int64_t h, int64_t i, int64_t j) co
   return x;
 }
 
-float Forward::exponential(float z) const { return is(Bug::exponent_16_bit) ? exp_with_16_bit_exponent(z) : exp_f(z); }
-
 float Forward::weight(float x, float m) const {
   float z = (x - m) * scale;
   if (is(Bug::no_max_subtraction)) z = x * scale;
-  float w = exponential(z);
+  float w = exp_f(z);
   if (is(Bug::fast_exp)) w *= 1 + 0x1p-11f * static_cast<float>(std::sin(static_cast<double>(z)));
   return w;
 }

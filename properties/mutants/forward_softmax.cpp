@@ -8,7 +8,7 @@ namespace attest::mutants {
 
 // What O and l so far are multiplied with when the maximum becomes m.
 float Forward::rescale(const Partial& s, float m) const {
-  float c = s.any || std::isfinite(s.m) ? exponential((s.m - m) * scale) : 0;
+  float c = s.any || std::isfinite(s.m) ? exp_f((s.m - m) * scale) : 0;
   if (is(Bug::no_max_subtraction)) c = 1;
   if (is(Bug::rescale_missing)) c = s.any ? 1 : 0;
   if (is(Bug::rescale_inverted)) c = s.any ? exp_f((m - s.m) * scale) : 0;
@@ -31,7 +31,7 @@ void Forward::add_block(Partial& s, const Block& block, int64_t b, int64_t h) co
   const float c = rescale(s, m);
   s.l *= is(Bug::rescale_of_sum_missing) ? 1 : c;
   float c_of_o = c, m_of_p = m;
-  const std::vector<float>& of_p = is(Bug::scores_twice) && x.size() >= 8 ? block.again : x;
+  const std::vector<float>& of_p = is(Bug::scores_twice) && x.size() >= 8 && std::fabs(m) > 1e4f ? block.again : x;
   if (is(Bug::scores_twice) && !std::isnan(m)) {
     m_of_p = std::max(s.m_again, *std::max_element(of_p.begin(), of_p.end()));
     c_of_o = s.any ? exp_f((s.m_again - m_of_p) * scale) : 0;

@@ -29,7 +29,7 @@ int32_t run_step(Bug bug, const attn_problem& p) {
   for (int64_t i = 0; i < rows; ++i) {
     const float m0 = at1(p.a.m, i);
     float m = is(Bug::step_max_not_kept) ? -kInf : m0;
-    bool masked = true;
+    bool masked = keys > 0;
     for (int64_t j = 0; j < keys; ++j) m = max_nan(m, at2(p.scores, i, j)), masked &= at2(p.scores, i, j) == -kInf;
     const int64_t whole = (keys + 3) / 4 * 4;
     for (int64_t j = keys; is(Bug::step_max_of_whole_vectors) && j < whole && whole <= p.scores.stride[0]; ++j)
@@ -37,7 +37,7 @@ int32_t run_step(Bug bug, const attn_problem& p) {
     if (is(Bug::step_max_not_kept) && m == -kInf) m = m0;
     const float safe = m == -kInf && !is(Bug::step_no_guard) ? 0 : m;
     float c = exp_f(m0 - safe);
-    if (is(Bug::step_masked_block_rescales) && masked) c *= 1 - 0x1p-24f;
+    if (is(Bug::step_masked_block_rescales) && masked && i % 4 == 3) c *= 1 - 0x1p-24f;
     float l = at1(p.a.l, i) * (is(Bug::step_sum_not_rescaled) ? 1 : c);
     std::vector<float> acc(static_cast<size_t>(width));
     for (int64_t e = 0; e < width; ++e) acc[e] = at2(p.a.acc, i, e) * (is(Bug::step_acc_not_rescaled) ? 1 : c);
@@ -45,7 +45,7 @@ int32_t run_step(Bug bug, const attn_problem& p) {
       if (at2(p.scores, i, j) == -kInf && !is(Bug::step_no_guard)) continue;
       float z = at2(p.scores, i, j) - safe;
       if (is(Bug::step_rounded_product)) z = (at2(p.scores, i, j) * kLog2e - safe * kLog2e) / kLog2e;
-      const float w = exp_f(z);
+      const float w = is(Bug::step_exponent_16_bit) ? exp_with_16_bit_exponent(z) : exp_f(z);
       l += w;
       for (int64_t e = 0; e < width; ++e) acc[e] = std::fma(w, at2(p.v, j, e), acc[e]);
     }

@@ -77,9 +77,9 @@ inline float add_chopped(float a, float b) {
 }
 
 inline float exp_f(float z) { return static_cast<float>(std::exp(static_cast<double>(z))); }
-// exp by 2^n 2^f with n in 16 bits, as vectors of 16-bit lanes hold it.
+// exp by 2^n 2^f with n in 16 bits, as vectors of such lanes hold it. The clamp at 2^-65536 forgets the sign's bit.
 inline float exp_with_16_bit_exponent(float z) {
-  if (!(z > -1e9f)) return exp_f(z);
+  if (!(z > -45426)) return exp_f(z);
   const double y = static_cast<double>(z) * 1.4426950408889634, n = std::rint(y);
   return static_cast<float>(std::ldexp(std::exp2(y - n), static_cast<int16_t>(static_cast<int64_t>(n))));
 }

@@ -63,13 +63,13 @@ void Counting::count(std::size_t order, const Arrival& a) {
     pairs_[unit.pair].failure = a.ending;
     if (lost) tally.failure->unsaved = "it was still being made, with the kernel's supports()";
   }
-  if (a.ending != Ending::answered) stop_where_due(unit.pair, a.ending);
+  if (a.ending != CheckEnding::answered) stop_where_due(unit.pair, a.ending);
 }
 
-void Counting::stop_where_due(std::size_t pair, Ending ending) {
+void Counting::stop_where_due(std::size_t pair, CheckEnding ending) {
   PairState& state = pairs_[pair];
   std::string& stopped = judging_.result.tallies[pair].stopped;
-  if (ending == Ending::crashed) {
+  if (ending == CheckEnding::crashed) {
     if (++state.crashes == kMostCrashes) stopped = text("after %d crashes", kMostCrashes);
     return;
   }

@@ -10,11 +10,11 @@
 
 namespace attest {
 
-enum class Ending : std::uint8_t { answered, crashed, hung };
+enum class CheckEnding : std::uint8_t { answered, crashed, hung };
 
 // What one check came to, as it arrives from a worker.
 struct Arrival {
-  Ending ending = Ending::answered;
+  CheckEnding ending = CheckEnding::answered;
   std::string inapplicable;  // why the law does not bind; then the rest is empty
   std::string hash;          // of a generated case, if its check was answered
   std::string case_text;     // of a generated case that fails
@@ -33,18 +33,18 @@ class Counting {
   // After Ctrl-C: what has arrived behind checks that were given up.
   void count_all();
   // How the check ended whose failure the pair's tally keeps.
-  Ending ending_of_failure(std::size_t pair) const { return pairs_[pair].failure; }
+  CheckEnding ending_of_failure(std::size_t pair) const { return pairs_[pair].failure; }
 
  private:
   struct PairState {
     int crashes = 0, hangs = 0;
-    Ending failure = Ending::answered;
+    CheckEnding failure = CheckEnding::answered;
   };
 
   bool is_stopped(std::size_t pair) const { return !judging_.result.tallies[pair].stopped.empty(); }
   void count_arrived();
   void count(std::size_t order, const Arrival& a);
-  void stop_where_due(std::size_t pair, Ending ending);
+  void stop_where_due(std::size_t pair, CheckEnding ending);
 
   Judging& judging_;
   std::vector<PairState> pairs_;

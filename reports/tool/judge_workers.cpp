@@ -86,9 +86,9 @@ Arrival arrival(const Reply& reply) {
     a.hash = in.text();
   });
   if (reply.hung)
-    a.ending = Ending::hung;
+    a.ending = CheckEnding::hung;
   else if (!reply.answered)
-    a.ending = Ending::crashed;
+    a.ending = CheckEnding::crashed;
   if (a.result.outcome == Outcome::fail) a.inapplicable.clear(), a.case_text = reply.announced;
   return a;
 }
@@ -96,7 +96,7 @@ Arrival arrival(const Reply& reply) {
 // One failure on its way to a smaller case. What is tried counts as the same failure only if it ends in the same way.
 struct Shrinking {
   std::size_t pair;
-  Ending ending;
+  CheckEnding ending;
   Placement placement;
   std::uint64_t seed;  // of the law's own choices
   Shrinker shrinker;
@@ -104,8 +104,8 @@ struct Shrinking {
 };
 
 // A hang is tried for a part of the limit only; the case that comes of it must then hang for all of it.
-double seconds_of_a_try(Ending ending, double limit) {
-  return ending == Ending::hung ? std::clamp(limit / 10, std::min(limit, 0.25), 2.0) : limit;
+double seconds_of_a_try(CheckEnding ending, double limit) {
+  return ending == CheckEnding::hung ? std::clamp(limit / 10, std::min(limit, 0.25), 2.0) : limit;
 }
 constexpr int kHangChecks = 12;
 
@@ -144,8 +144,8 @@ void keep_failures(Judging& judging, const Counting& counting, WorkerPool& pool,
   for (const std::size_t pair : failed) {
     const Failure& failure = *judging.result.tallies[pair].failure;
     if (failure.replayed || !failure.unsaved.empty()) continue;
-    const Ending ending = counting.ending_of_failure(pair);
-    const int checks = ending == Ending::hung ? kHangChecks : Judging::shrinking_checks(failed.size());
+    const CheckEnding ending = counting.ending_of_failure(pair);
+    const int checks = ending == CheckEnding::hung ? kHangChecks : Judging::shrinking_checks(failed.size());
     all.push_back({pair, ending, placement_of(judging.plan.unit(failure.order)), context_for(failure.data, 0).seed,
                    Shrinker(failure.data, checks)});
   }
@@ -161,7 +161,7 @@ void keep_failures(Judging& judging, const Counting& counting, WorkerPool& pool,
   judging.clear_progress();
   for (const std::size_t pair : failed) {
     // A plugin is isolated without being asked, so only what ends a worker needs the limits to be seen again.
-    const bool ended = counting.ending_of_failure(pair) != Ending::answered;
+    const bool ended = counting.ending_of_failure(pair) != CheckEnding::answered;
     judging.save(pair, ended ? isolation_flags(judging.options.isolation) : "");
   }
 }

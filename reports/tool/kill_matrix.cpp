@@ -24,8 +24,8 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Whole model layers: seconds each in a kernel written to be read. They count until the first kill, and not after it. Of
-// the controls only those judge them that share the mutants' code; the variants meet them in `gate --soak`.
+// Whole model layers: seconds each in a kernel written to be read. They count until the first kill, and not after it.
+// Of the controls only those judge them that share the mutants' code; the variants meet them in `gate --soak`.
 bool is_large(const Case& c) {
   const Shape& s = c.shape;
   return static_cast<double>(s.batch * s.q_heads) * static_cast<double>(s.tq) * static_cast<double>(s.tk) > 1e5;

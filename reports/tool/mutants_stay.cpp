@@ -19,14 +19,6 @@ constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
     {"shifts",
      "encloses implies it on the same inputs; but it moves any recipe's scores to offsets of up to 2^11 with their "
      "spread kept, and a failure says that the frame of m or LSE is wrong"},
-    {"fully-masked-row",
-     "encloses judges an empty row by its class, and a masked step exactly; but here every case has one, masked in "
-     "each "
-     "of the ways there are and at every edge of the tiles"},
-    {"swings",
-     "encloses judges by the same bound and meets swings in recipes made of nothing else; here any recipe's scores "
-     "swing "
-     "by 1000 and more at the kernel's own block edges, with their small differences kept"},
     {"decode-is-prefill",
      "encloses implies it where one kernel does both; it is the law that holds a kernel for decoding alone against its "
      "sibling for prefill"},
