@@ -16,8 +16,9 @@ void add_mutants(CLI::App& app, Action& action) {
   CLI::App* m = app.add_subcommand("mutants", "The kill matrix: planted bugs x laws, with the gate's own budget");
   m->footer(
       std::string("\nExamples:\n  attest mutants\n  attest mutants --mutants 'split-*' --cases 4 --seeds 1,2,3\n") +
-      "\nExit codes: 0 every mutant is killed in time, every control passes, every law earns its place; 1 not so; "
-      "2 usage or bad input.");
+      "\nExit codes: 0 every mutant is killed in time, every control passes, over three seeds and more every law earns "
+      "its "
+      "place; 1 not so; 2 usage or bad input.");
   m->add_option("--mutants", mutants.mutants, "Mutants to judge (globs). Default: all")->type_name("GLOB");
   m->add_option("--laws", mutants.laws, "Laws to check (globs). Default: all")->type_name("GLOB");
   m->add_option("--seed,--seeds", mutants.seeds, "Seeds of everything random: one matrix for each")

@@ -12,8 +12,9 @@ int run_mutants(const MutantOptions& options) {
   std::vector<CorpusCase> corpus;
   if (!options.corpus.empty() && options.corpus != "none") corpus = load_corpus(options.corpus);
   std::ostream& out = options.json == "-" ? std::cerr : std::cout;
-  // Of a part of the matrix nothing can be said about the worth of laws.
-  const bool whole = options.mutants.empty() && options.laws.empty();
+  // Of a part of the matrix nothing can be said about the worth of laws, nor of one seed: what laws see overlaps by
+  // chance.
+  const bool whole = options.mutants.empty() && options.laws.empty() && options.seeds.size() >= 3;
 
   std::vector<KillMatrix> runs;
   std::string lines;

@@ -26,7 +26,7 @@ std::string under(const std::vector<std::uint64_t>& seeds) {
 std::string LawWorth::fault() const {
   if (!has_own && stays.empty())
     return name + " is the only killer of no mutant that names it, and nothing says why it stays";
-  if (has_own && !stays.empty())
+  if (always_own && !stays.empty())
     return name + " has a mutant of its own and a reason to stay without one; drop the reason";
   return "";
 }
@@ -47,6 +47,7 @@ std::vector<LawWorth> worth_of_laws(const std::vector<KillMatrix>& runs) {
     for (const auto& [m, seeds] : only) {
       w.only.push_back(std::string(m->name) + (seeds.size() < runs.size() ? under(seeds) : ""));
       w.has_own |= m->killer == w.name;
+      w.always_own |= m->killer == w.name && seeds.size() == runs.size();
     }
     out.push_back(std::move(w));
   }

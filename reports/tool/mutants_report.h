@@ -14,8 +14,9 @@ struct LawWorth {
   std::vector<int> kills;         // by seed
   std::vector<std::string> only;  // mutants that it alone kills, with the seeds if not under all of them
   bool has_own = false;           // one of them names it as the law that must kill it
+  bool always_own = false;        // and is killed by no other under any seed
   std::string stays;              // why it stays without one
-  // "" if it earns its place: exactly one of a mutant of its own and a reason to stay.
+  // "" if it earns its place: by a mutant of its own, or by a reason to stay where it has none under some seed.
   std::string fault() const;
 };
 std::vector<LawWorth> worth_of_laws(const std::vector<KillMatrix>& runs);
