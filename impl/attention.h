@@ -39,8 +39,8 @@ enum {
   ATTN_OP_FORWARD = 3 /* attention: Q, K, V -> O, LSE */
 };
 
-/* A strided view. data == NULL means absent. stride 0 repeats one element along that axis (inputs only). data is aligned
-   to the size of an element and no further: a tensor may be a slice of a larger one. */
+/* A strided view. data == NULL means absent. stride 0 repeats one element along that axis (inputs only). data is
+   aligned to the size of an element and no further: a tensor may be a slice of a larger one. */
 typedef struct attn_tensor {
   void* data;
   int32_t dtype;

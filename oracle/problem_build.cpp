@@ -136,9 +136,8 @@ void Problem::State::add_masks() {
     auto memory = std::make_unique<MaskMemory>();
     memory->values = make_mask(tensor, source.shape, source.tiling.block_k);
     memory->width = width;
-    memory->buffer =
-        std::make_unique<Buffer>(static_cast<std::int64_t>(memory->values.visible.size()) * width, options.poison,
-                                 Buffer::Options{.name = name, .alignment = width});
+    memory->buffer = std::make_unique<Buffer>(static_cast<std::int64_t>(memory->values.visible.size()) * width,
+                                              options.poison, Buffer::Options{.name = name, .alignment = width});
     for (std::size_t i = 0; i < memory->values.visible.size(); ++i) {
       const std::uint32_t bits = memory->pattern(i);
       std::memcpy(memory->buffer->data() + static_cast<std::int64_t>(i) * width, &bits,
