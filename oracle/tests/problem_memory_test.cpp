@@ -99,9 +99,9 @@ TEST(ProblemMemory, EveryChangeIsNoticed) {
   expect_noticed(p, bytes(abi.q) + 8 * 2 * 4 + 5 * 2 + 1, "q[0,1,1,5]: input");
   expect_noticed(p, bytes(abi.q) + 6 * 2, "q: padding");
   expect_noticed(p, bytes(abi.v) + 5 * 7 * 2, "v: padding");
-  expect_noticed(p, bytes(abi.q) - 1, "q: written outside of the tensor, 1 bytes before");
+  expect_noticed(p, bytes(abi.q) - 1, "q: written outside of the tensor, 1 byte before");
   expect_noticed(p, bytes(abi.q) - 256, "256 bytes before");
-  expect_noticed(p, bytes(abi.q) + q_end, "1 bytes past");
+  expect_noticed(p, bytes(abi.q) + q_end, "1 byte past");
   expect_noticed(p, bytes(abi.q) + q_end + 255, "256 bytes past");
   expect_noticed(p, bytes(abi.o) + 7 * 2, "o: padding");
   expect_noticed(p, bytes(abi.o) - 1, "o: written outside");
