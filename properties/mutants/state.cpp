@@ -32,7 +32,8 @@ int32_t run_step(Bug bug, const attn_problem& p) {
     bool masked = keys > 0;
     for (int64_t j = 0; j < keys; ++j) m = max_nan(m, at2(p.scores, i, j)), masked &= at2(p.scores, i, j) == -kInf;
     const int64_t whole = (keys + 3) / 4 * 4;
-    for (int64_t j = keys; is(Bug::step_max_of_whole_vectors) && j < whole && whole <= p.scores.stride[0]; ++j)
+    for (int64_t j = keys;
+         is(Bug::step_max_of_whole_vectors) && j < whole && j * p.scores.stride[1] < p.scores.stride[0]; ++j)
       m = std::fmax(m, at2(p.scores, i, j));
     if (is(Bug::step_max_not_kept) && m == -kInf) m = m0;
     const float safe = m == -kInf && !is(Bug::step_no_guard) ? 0 : m;
