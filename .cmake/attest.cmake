@@ -53,7 +53,8 @@ target_include_directories(attention_interface INTERFACE ${CMAKE_BINARY_DIR}/inc
 function(attest_library name folder)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
-  target_compile_options(${name} PRIVATE ${ATTEST_FLAGS})
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:C,CXX>:${ATTEST_FLAGS}>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:${ATTEST_CUDA_FLAGS}>")
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PUBLIC attention_interface ${arg_LINK})
   attest_include_root(${name} ${folder})

@@ -19,7 +19,7 @@ using namespace attest;
 const std::vector<Kernel>& forward_kernels() {
   static const std::vector<Kernel> kernels = [] {
     std::vector<Kernel> forward;
-    for (const Kernel& kernel : built_in_kernels())
+    for (const Kernel& kernel : runnable_kernels())
       if (kernel.abi->op == ATTN_OP_FORWARD) forward.push_back(kernel);
     return forward;
   }();

@@ -224,6 +224,16 @@ typedef struct attn_contract {
 /* Status of supports() and run(). Anything else is an error. */
 enum { ATTN_OK = 0, ATTN_REJECTED = 1, ATTN_NO_DEVICE = 2, ATTN_ERROR = 3 };
 
+/* Where a kernel runs, and with it whose memory the problem's pointers address. */
+enum {
+  ATTN_DEVICE_CPU = 0,
+  /* Every data pointer (kv_len and workspace too) is memory of the current CUDA device. supports() and workspace_size()
+   * look at shapes, strides, formats and addresses only, never through a data pointer. run() puts its work on
+   * problem->stream and need not wait for it. What only the data can tell is answered in the data: a score whose
+   * additive mask entry is neither 0 nor -inf is NaN; a kv_len outside of 0..Tk is cut to it. */
+  ATTN_DEVICE_CUDA = 1
+};
+
 /* A kernel. Functions must be callable from several threads at once, on different problems. */
 typedef struct attn_kernel {
   uint32_t struct_size;
@@ -236,8 +246,12 @@ typedef struct attn_kernel {
   int32_t (*supports)(const attn_problem* problem, char* why, size_t why_size);
   /* Bytes of scratch that run() needs for a supported problem; NULL: none. */
   size_t (*workspace_size)(const attn_problem* problem);
-  /* Computes. Writes every element of o and lse (or out), nothing else but workspace (64-byte aligned). */
+  /* Computes. Writes every element of o and lse (or out), nothing else but workspace (64-byte aligned; 256 on a
+   * device). */
   int32_t (*run)(const attn_problem* problem, void* workspace, size_t workspace_bytes, char* why, size_t why_size);
+
+  int32_t device; /* ATTN_DEVICE_* */
+  int32_t reserved0;
 } attn_kernel;
 
 typedef struct attn_plugin {

@@ -11,17 +11,24 @@ namespace attn {
 
 namespace {
 
+// What computes: plain IEEE operations, or the special functions and matrix instructions of a CUDA device.
+enum class Unit { ieee, exp2, tensor };
+
 struct FormatRow {
   std::string_view name;
   std::int32_t storage, accumulator, weight;
+  Unit unit;
 };
-constexpr std::array<FormatRow, 6> format_rows = {{
-    {"fp64", ATTN_FP64, ATTN_FP64, ATTN_FP64},
-    {"fp32", ATTN_FP32, ATTN_FP32, ATTN_FP32},
-    {"fp16.p16", ATTN_FP16, ATTN_FP32, ATTN_FP16},
-    {"fp16.p32", ATTN_FP16, ATTN_FP32, ATTN_FP32},
-    {"bf16.p16", ATTN_BF16, ATTN_FP32, ATTN_BF16},
-    {"bf16.p32", ATTN_BF16, ATTN_FP32, ATTN_FP32},
+constexpr std::array<FormatRow, 9> format_rows = {{
+    {"fp64", ATTN_FP64, ATTN_FP64, ATTN_FP64, Unit::ieee},
+    {"fp32", ATTN_FP32, ATTN_FP32, ATTN_FP32, Unit::ieee},
+    {"fp16.p16", ATTN_FP16, ATTN_FP32, ATTN_FP16, Unit::ieee},
+    {"fp16.p32", ATTN_FP16, ATTN_FP32, ATTN_FP32, Unit::ieee},
+    {"bf16.p16", ATTN_BF16, ATTN_FP32, ATTN_BF16, Unit::ieee},
+    {"bf16.p32", ATTN_BF16, ATTN_FP32, ATTN_FP32, Unit::ieee},
+    {"fp32.exp2", ATTN_FP32, ATTN_FP32, ATTN_FP32, Unit::exp2},
+    {"fp16.tensor", ATTN_FP16, ATTN_FP32, ATTN_FP16, Unit::tensor},
+    {"bf16.tensor", ATTN_BF16, ATTN_FP32, ATTN_BF16, Unit::tensor},
 }};
 constexpr std::array<const char*, 6> algorithm_names = {"standard", "fa1", "fa2", "split", "step", "merge"};
 
@@ -43,12 +50,22 @@ constexpr const char* sources_fp64 =
     "(sysdeps/ieee754/dbl-64/e_log.c). division_error: IEEE 754 division. qk, pv: one fused multiply-add per term. "
     "workspace: layout in impl/cpu/query_block.h.";
 
+// sm_90, each measured over all 2^32 inputs.
+constexpr double ex2_error = 2.4468, logf_error = 1.3462;
+constexpr const char* sources_device =
+    "exp_error, rescale_exp_error: ex2.approx.ftz.f32 over all 2^32 inputs on sm_90: 2.4468 (documented: 5). "
+    "log_relative: logf over all 2^32 inputs: 1.3461 (documented: 1 ulp). division_error: 1/x correctly rounded on all "
+    "2^32 inputs, then a product. mma_terms, mma_fraction_bits: the accumulation model of the matrix instructions "
+    "(sm_90 and later: 16 and 25, sm_80: 8 and 24; Khattak and Mikaitis, arXiv 2512.07004), which billions of results "
+    "on sm_90 match bit for bit. flushes_subnormals: ex2.approx.ftz.";
+
 constexpr std::uint64_t always = ATTN_PROMISE_DETERMINISTIC | ATTN_PROMISE_ROW_ISOLATED | ATTN_PROMISE_BATCH_INVARIANT |
                                  ATTN_PROMISE_LAYOUT_INVARIANT;
 
 attn_contract make(const FormatRow& format, std::int32_t algorithm, const char* name) {
   const bool fp64 = format.accumulator == ATTN_FP64;
   const bool forward = algorithm <= ATTN_ALG_SPLIT;
+  const bool device = format.unit != Unit::ieee;
   const double value_bytes = fp64 ? 8 : 4;
   attn_contract c{};
   c.struct_size = sizeof(attn_contract);
@@ -71,6 +88,21 @@ attn_contract make(const FormatRow& format, std::int32_t algorithm, const char* 
   c.isolates_nonfinite = ATTN_ISOLATES_ROW;
   c.promises = always;
   c.sources = fp64 ? sources_fp64 : sources_fp32;
+  if (device) {
+    c.sum_order = ATTN_SUM_ANY;
+    c.exp_form = ATTN_EXP2_FMA;
+    c.exp_error = c.rescale_exp_error = ex2_error;
+    c.log_relative = logf_error;
+    c.division_error = 2;
+    c.flushes_subnormals = 1;
+    c.isolates_nonfinite = ATTN_ISOLATES_HEAD;
+    c.sources = sources_device;
+  }
+  if (format.unit == Unit::tensor && forward) {
+    c.qk_accumulation = c.pv_accumulation = ATTN_ACC_TENSOR_CORE;
+    c.mma_terms = 16;
+    c.mma_fraction_bits = 25;
+  }
   if (forward) {
     c.promises |= ATTN_PROMISE_HEAD_PACKING_INVARIANT;
     c.default_block_q = default_block_q;

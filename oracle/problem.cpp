@@ -146,6 +146,21 @@ void Problem::protect_inputs(bool read_only) {
     if (buffer) buffer->protect(read_only);
 }
 
+std::vector<std::span<std::byte>> Problem::memory() {
+  std::vector<std::span<std::byte>> spans;
+  const auto add = [&](Buffer& b) {
+    const std::span<std::byte> before = b.guard_before(), after = b.guard_after();
+    spans.push_back({before.data(), before.size() + static_cast<std::size_t>(b.size()) + after.size()});
+  };
+  for (auto& [name, input] : state_->inputs) add(input.tensor.buffer());
+  for (auto& [name, t] : state_->outputs) add(t.buffer());
+  for (const auto& mask : {state_->visible_mask.get(), state_->additive_mask.get()})
+    if (mask) add(*mask->buffer);
+  for (Buffer* buffer : {state_->kv_len.get(), state_->bias.get(), state_->sinks.get()})
+    if (buffer) add(*buffer);
+  return spans;
+}
+
 void Problem::select_parts(std::int64_t x, std::int64_t y) {
   const std::int64_t parts = state_->source.shape.parts;
   if (state_->source.op != Op::merge || x < 0 || y < 0 || x >= parts || y >= parts)

@@ -1,6 +1,7 @@
 // A Problem: a Case made into tensors. Exact values, storage formats, strides, guard zones, poison.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -69,6 +70,10 @@ class Problem {
 
   // On guard pages (oracle/buffer.h), a write to an input, a mask or kv_len ends the process while they are read-only.
   void protect_inputs(bool read_only);
+
+  // All memory that the problem's pointers address: payload and guard zones of every buffer, one span for each, in a
+  // fixed order. For a copy of the whole problem in another memory, and for the way back.
+  std::vector<std::span<std::byte>> memory();
 
   // merge: points abi().a, .b at parts x and y of the case.
   void select_parts(std::int64_t x, std::int64_t y);

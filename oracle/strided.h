@@ -37,6 +37,8 @@ class Strided {
   // The view of the interface; `part` offsets along axis 0 and is dropped from the view.
   attn_tensor view(std::int64_t part = 0);
 
+  Buffer& buffer() { return buffer_; }
+
   // On guard pages, writes end the process while it is read-only.
   void protect(bool read_only) { buffer_.protect(read_only); }
 

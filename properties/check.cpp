@@ -5,23 +5,25 @@
 #include <filesystem>
 
 #include "impl/registry.h"
+#include "properties/device.h"
 #include "properties/evaluate.h"
 #include "properties/generate.h"
 
 namespace attest {
 namespace {
 
-CheckResult failed(std::string reason) { return stopped({Outcome::fail, std::move(reason), 0}); }
+CheckResult failure(std::string reason) { return stopped({Outcome::fail, std::move(reason), 0}); }
 
 CheckResult check_unrecorded(const Case& c, const Kernel& kernel, const Law& law, const LawContext& context) {
   try {
     if (std::string why = law.why_not(c, kernel); !why.empty())
       return stopped({Outcome::not_run, "the law does not apply: " + why, 0});
+    if (auto missing = why_no_device(kernel.abi->device)) return stopped({Outcome::not_run, std::move(*missing), 0});
     return law.check(c, kernel, context);
   } catch (const std::exception& e) {
-    return failed(std::string("the check ended with: ") + e.what());
+    return failure(std::string("the check ended with: ") + e.what());
   } catch (...) {
-    return failed("the check ended with an exception of unknown type");
+    return failure("the check ended with an exception of unknown type");
   }
 }
 
@@ -49,7 +51,7 @@ CheckResult check_case(const Case& c, const Kernel& kernel, const Law& law, cons
     // First on disk, then into the kernel: a crash leaves the case that made it.
     save_case(c, record);
   } catch (const std::exception& e) {
-    return failed("the case cannot be recorded at " + record + ": " + e.what());
+    return failure("the case cannot be recorded at " + record + ": " + e.what());
   }
   const CheckResult r = check_unrecorded(c, kernel, law, context);
   std::error_code ignored;
@@ -74,12 +76,20 @@ Case shrink_failure(const Case& c, const Kernel& kernel, const Law& law, const L
 }
 
 std::vector<Kernel> built_in_kernels() {
-  std::vector<const attn_kernel*> all;
-  for (const attn_kernel& k : attn::cpu_kernels()) all.push_back(&k);
   std::vector<Kernel> out;
-  for (const attn_kernel* k : all)
-    out.push_back({k, k->name, "built-in", k->contract.preset ? k->contract.preset : "custom", all});
+  for (const std::span<const attn_kernel> table : {attn::cpu_kernels(), attn::cuda_kernels()}) {
+    std::vector<const attn_kernel*> siblings;  // of the same device
+    for (const attn_kernel& k : table) siblings.push_back(&k);
+    for (const attn_kernel* k : siblings)
+      out.push_back({k, k->name, "built-in", k->contract.preset ? k->contract.preset : "custom", siblings});
+  }
   return out;
+}
+
+std::vector<Kernel> runnable_kernels() {
+  std::vector<Kernel> all = built_in_kernels();
+  std::erase_if(all, [](const Kernel& k) { return why_no_device(k.abi->device).has_value(); });
+  return all;
 }
 
 bool glob_match(std::string_view pattern, std::string_view name) {

@@ -20,6 +20,8 @@ Case shrink_failure(const Case& c, const Kernel& kernel, const Law& law, const L
 
 // Our own kernels as the harness sees them.
 std::vector<Kernel> built_in_kernels();
+// Those whose device is here.
+std::vector<Kernel> runnable_kernels();
 
 // Whether `name` matches a pattern with * and ?.
 bool glob_match(std::string_view pattern, std::string_view name);

@@ -6,6 +6,7 @@
 #include "oracle/bound.h"
 #include "oracle/buffer.h"
 #include "oracle/float_environment.h"
+#include "properties/device.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ATTEST_ASAN 1
@@ -74,8 +75,23 @@ bool asks_for_reserved(const attn_problem& p) {
   return p.softcap != 0 || p.mask.window_left >= 0 || p.mask.window_right >= 0 || p.bias.data || p.sinks.data;
 }
 
+DeviceRun run_here(const attn_kernel& k, Problem& problem, std::size_t bytes) {
+  std::optional<Workspace> workspace;
+  if (bytes) workspace.emplace(bytes);
+  char why[512] = "";
+  DeviceRun run;
+  run.status = k.run(&problem.abi(), workspace ? workspace->data() : nullptr, bytes, why, sizeof why);
+  why[sizeof why - 1] = 0;
+  run.reason = why;
+  run.wrote_outside = workspace && workspace->damaged();
+  return run;
+}
+
 Execution run_guarded(const Kernel& kernel, Problem& problem) {
   const attn_kernel& k = *kernel.abi;
+  if (const auto missing = why_no_device(k.device)) return {Outcome::not_run, *missing, 0};
+  std::optional<ReadOnlyInputs> inputs;
+  if (k.device == ATTN_DEVICE_CPU) inputs.emplace(problem);
   const attn_problem& p = problem.abi();
   char why[512] = "";
   const std::int32_t supported = k.supports(&p, why, sizeof why);
@@ -91,15 +107,16 @@ Execution run_guarded(const Kernel& kernel, Problem& problem) {
     return failed("workspace of " + std::to_string(bytes) + " bytes; the Contract allows " + std::to_string(allowed),
                   bytes);
 
-  std::optional<Workspace> workspace;
-  if (bytes) workspace.emplace(bytes);
-  why[0] = 0;
-  const std::int32_t status = k.run(&p, workspace ? workspace->data() : nullptr, bytes, why, sizeof why);
-  why[sizeof why - 1] = 0;
-  if (status == ATTN_NO_DEVICE) return {Outcome::not_run, why[0] ? why : "no device", bytes};
-  if (status == ATTN_REJECTED) return failed(std::string("run() rejects what supports() accepted: ") + why, bytes);
-  if (status != ATTN_OK) return failed("run() returned status " + std::to_string(status) + ": " + why, bytes);
-  if (workspace && workspace->damaged()) return failed("run() wrote outside of its workspace", bytes);
+  const DeviceRun run = k.device == ATTN_DEVICE_CPU ? run_here(k, problem, bytes) : run_on_device(k, problem, bytes);
+  const std::string& reason = run.reason;
+  if (run.status == ATTN_NO_DEVICE) return {Outcome::not_run, reason.empty() ? "no device" : reason, bytes};
+  if (run.status == ATTN_REJECTED) return failed("run() rejects what supports() accepted: " + reason, bytes);
+  if (run.status != ATTN_OK)
+    return failed("run() returned status " + std::to_string(run.status) + ": " + reason, bytes);
+  if (run.wrote_outside)
+    return failed(k.device == ATTN_DEVICE_CPU ? "run() wrote outside of its workspace"
+                                              : "run() wrote outside of its tensors and workspace",
+                  bytes);
   return {Outcome::pass, "", bytes};
 }
 
@@ -109,7 +126,6 @@ Execution execute(const Kernel& kernel, Problem& problem) {
   const FloatEnvironmentGuard environment;
   // The interface is C and must not throw, but a library that does is a finding, not the end of the run.
   try {
-    const ReadOnlyInputs inputs(problem);
     return run_guarded(kernel, problem);
   } catch (const std::exception& e) {
     return failed(std::string("the kernel threw: ") + e.what());

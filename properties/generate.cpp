@@ -6,6 +6,7 @@
 #include "oracle/bound.h"
 #include "oracle/recipe.h"
 #include "properties/execute.h"
+#include "properties/limits.h"
 #include "properties/shapes.h"
 
 namespace attest {
@@ -125,12 +126,19 @@ void drop_foreign(Case& c) {
 
 bool needs_causal(const Kernel& kernel) {
   Case c;
-  char why[256] = "";
-  const Problem plain(c, formats_for(kernel));
-  if (kernel.abi->supports(&plain.abi(), why, sizeof why) == ATTN_OK) return false;
-  c.mask.causal = Causal::top_left;
-  const Problem causal(c, formats_for(kernel));
-  return kernel.abi->supports(&causal.abi(), why, sizeof why) == ATTN_OK;
+  const auto takes = [&] {
+    char why[256] = "";
+    const Problem p(c, formats_for(kernel));
+    return kernel.abi->supports(&p.abi(), why, sizeof why) == ATTN_OK;
+  };
+  for (const std::int64_t d : {1, 64}) {  // some take no small dimension
+    c.shape.d_qk = c.shape.d_v = d;
+    c.mask.causal = Causal::none;
+    if (takes()) return false;
+    c.mask.causal = Causal::top_left;
+    if (takes()) return true;
+  }
+  return false;
 }
 
 Case generate_case(const Kernel& kernel, const Law& law, Random& random, double size) {
@@ -145,13 +153,20 @@ Case generate_case(const Kernel& kernel, const Law& law, Random& random, double 
   };
   c.shape = random_shape(random, c.op, tile(c.tiling.block_q, contract.default_block_q),
                          tile(c.tiling.block_k, contract.default_block_k), size);
-  // Truth, bound and kernel together cost about 10 ns for each unit of work.
-  double budget = 2e3 + 5e4 * size;
+  // One case in ten is left as it falls, so that a picky kernel's refusals are seen as well.
+  const bool picky = limits_of(kernel).picky && random.chance(0.9);
+  if (picky) {
+    const auto& dimensions = limits_of(kernel).dimensions;
+    c.shape.d_qk = c.shape.d_v = random.pick(dimensions);
+    if (random.chance(0.3)) c.shape.d_v = random.pick(dimensions);
+  }
+  // Truth, bound and kernel together cost about 10 ns for each unit of work. Dimensions that cannot be cut take more.
+  double budget = (2e3 + 5e4 * size) * (picky ? 4 : 1);
   if (random.chance(0.03 * size)) {
     budget = 4e5;
-    if (c.op == Op::forward && random.chance(0.5)) c.shape = long_shape(random);
+    if (c.op == Op::forward && !picky && random.chance(0.5)) c.shape = long_shape(random);
   }
-  fit_to(c, random, budget);
+  fit_to(c, random, budget, picky);
   if (c.op == Op::forward) {
     random_masks(c, random);
     c.scale = random_scale(random, c.shape.d_qk, dtype_of(contract.acc_dtype));
@@ -171,11 +186,11 @@ Case generate_case(const Kernel& kernel, const Law& law, Random& random, double 
     c.mask.causal = random.chance(0.5) ? Causal::top_left : Causal::bottom_right;
   // What the law asked for may cost more; literals it wrote are cut along with the shape.
   Case smaller = c;
-  fit_to(smaller, random, 2 * budget);
+  fit_to(smaller, random, 2 * budget, picky);
   agree(smaller, random);
   if (!(smaller.shape == c.shape)) c = with_shape(c, smaller.shape);
   agree(c, random);
-  return c;
+  return picky ? made_acceptable(c, kernel) : c;
 }
 
 }  // namespace attest

@@ -242,7 +242,8 @@ std::string contract_name(const attn_contract& c) {
   double k = std::numeric_limits<double>::infinity();
   std::vector<std::string_view> weak;
   for (const attn_contract& p : attn::presets()) {
-    if (!same_kind(c, p)) continue;
+    // A preset of the devices' exp2 is near only what computes weights that way too.
+    if (!same_kind(c, p) || (p.exp_form != c.exp_form && p.exp_form != ATTN_EXP_DIFFERENCE)) continue;
     const double factor = std::max(looseness(c, p), 1.0);
     std::vector<std::string_view> fields_of_p = weaknesses(c, p);
     if (nearest && std::pair(factor, fields_of_p.size()) >= std::pair(k, weak.size())) continue;

@@ -123,7 +123,7 @@ Shape long_shape(Random& random) {
   return s;
 }
 
-void fit_to(Case& c, Random& random, double budget) {
+void fit_to(Case& c, Random& random, double budget, bool keep_dimensions) {
   Shape& s = c.shape;
   const bool forward = c.op == Op::forward;
   for (int turn = 0; work_of(c) > budget && turn < 64; ++turn) {
@@ -132,6 +132,8 @@ void fit_to(Case& c, Random& random, double budget) {
       s.q_heads = s.kv_heads * std::max<std::int64_t>(s.q_heads / s.kv_heads / 2, 1);
     } else if (choice == 1 && forward) {
       s.batch = std::max<std::int64_t>(s.batch / 2, 1);
+    } else if ((choice == 2 || choice == 3) && keep_dimensions) {
+      continue;
     } else if (choice == 2 && forward) {
       s.d_qk = std::max<std::int64_t>((s.d_qk + 1) / 2, 1);
     } else if (choice == 3) {

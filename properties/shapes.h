@@ -21,8 +21,9 @@ Shape random_shape(Random& random, Op op, std::int64_t tile_q, std::int64_t tile
 // A decoding shape with more than 2^16 elements in k or v: 16-bit offsets end there. Costs about 2 ms.
 Shape long_shape(Random& random);
 
-// Cuts dimensions, heads and batch, then sequences, until work_of(c) <= budget. Keeps tile edges as long as it can.
-void fit_to(Case& c, Random& random, double budget);
+// Cuts dimensions (unless they are to be kept), heads and batch, then sequences, until work_of(c) <= budget. Keeps tile
+// edges as long as it can.
+void fit_to(Case& c, Random& random, double budget, bool keep_dimensions = false);
 
 // Makes fields that depend on the shape agree with it: kv_len, groups.
 void agree(Case& c, Random& random);

@@ -41,6 +41,11 @@ ATTN_HOST_DEVICE inline T rescale_factor(T m_old, T m_new, T s) {
   return weight_of(m_old, finite_max(m_new), s);
 }
 
+// The same weight through exp2 and one fused multiply-add, for machines that have exp2 in hardware:
+// exp(s (x - m)) = exp2(x c2 - m c2) with c2 = fl(s log2 e) and m c2 rounded once per row. m is a finite_max.
+// The argument at x == m is the rounding error of m c2, not 0: the Contract's exp form says so (ATTN_EXP2_FMA).
+ATTN_HOST_DEVICE inline float exp2_argument(float x, float c2, float m_c2) { return fused(x, c2, -m_c2); }
+
 // Whether a state holds no key. NaN does not.
 template <class T>
 ATTN_HOST_DEVICE constexpr bool is_empty(T m) {

@@ -5,7 +5,7 @@
 
 #include "impl/attention.h"
 #include "impl/cpu/formats.h"
-#include "impl/cpu/validate.h"
+#include "impl/validate.h"
 
 namespace attn {
 

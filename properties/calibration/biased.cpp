@@ -72,7 +72,7 @@ template <int percent>
 const attn_kernel* abi(const char* name) {
   static const attn_kernel kernel = {
       sizeof(attn_kernel), ATTN_OP_FORWARD, name, "a small bias", *attn::find_preset("bf16.p16.fa2"), supports, nullptr,
-      run<percent>};
+      run<percent>,        ATTN_DEVICE_CPU, 0};
   return &kernel;
 }
 

@@ -22,7 +22,7 @@ constexpr std::int64_t kPowerOutputs = 500'000;
 
 std::vector<Kernel> correct_kernels() {
   std::vector<Kernel> all;
-  for (const auto& some : {built_in_kernels(), mutants::control_kernels(), variants::variant_kernels()})
+  for (const auto& some : {runnable_kernels(), mutants::control_kernels(), variants::variant_kernels()})
     for (const Kernel& k : some)
       if (k.abi->op == ATTN_OP_FORWARD) all.push_back(k);
   return all;

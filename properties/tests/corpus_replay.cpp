@@ -24,7 +24,7 @@ std::vector<fs::path> cases_under(const std::string& folder) {
 class Corpus : public testing::TestWithParam<std::string> {};
 
 TEST_P(Corpus, Replays) {
-  const auto kernels = built_in_kernels();
+  const auto kernels = runnable_kernels();
   LawContext context;
   context.max_rows = 32;  // models are large; encloses over all of their rows is the gate's business
   int files = 0;

@@ -180,7 +180,7 @@ TEST(StatisticalLaws, BindWhereTheirModelHolds) {
   EXPECT_NE(unbiased.why_not(c, s.kernel), "");
   contract.pv_accumulation = ATTN_ACC_TENSOR_CORE;
   EXPECT_EQ(expected.why_not(c, s.kernel), "");
-  for (const Kernel& kernel : built_in_kernels()) {
+  for (const Kernel& kernel : runnable_kernels()) {
     if (kernel.abi->op != ATTN_OP_FORWARD) continue;
     EXPECT_EQ(unbiased.why_not(c, kernel), "") << kernel.name;
   }

@@ -11,7 +11,7 @@ namespace attest {
 namespace {
 
 std::vector<Kernel> forward_kernels() {
-  std::vector<Kernel> all = built_in_kernels();
+  std::vector<Kernel> all = runnable_kernels();
   std::erase_if(all, [](const Kernel& k) { return k.abi->op != ATTN_OP_FORWARD; });
   return all;
 }

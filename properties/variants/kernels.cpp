@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "impl/cpu/validate.h"
+#include "impl/validate.h"
 #include "properties/plugin.h"
 #include "properties/variants/flush.h"
 #include "properties/variants/forward.h"
@@ -32,7 +32,7 @@ std::int32_t supports(const attn_problem* p, char* why, std::size_t size) {
   const attn::Requirements needs{c.in_dtype, c.acc_dtype, false, table[index].state};
   if constexpr (r.algorithm == ATTN_ALG_STEP) return attn::validate_step(*p, needs, why, size);
   if constexpr (r.algorithm == ATTN_ALG_MERGE) return attn::validate_merge(*p, needs, why, size);
-  return attn::validate_forward(*p, needs, true, why, size);
+  return attn::validate_forward(*p, needs, attn::Reads::entries, why, size);
 }
 
 // Heads, or the rows of a single one, are shared among threads unless the recipe has another use for those.
@@ -76,7 +76,8 @@ attn_kernel make_kernel() {
   constexpr std::int32_t op = algorithm == ATTN_ALG_STEP    ? ATTN_OP_STEP
                               : algorithm == ATTN_ALG_MERGE ? ATTN_OP_MERGE
                                                             : ATTN_OP_FORWARD;
-  return {sizeof(attn_kernel), op, v.name, v.summary, contract_of(v.recipe), supports<index>, nullptr, run<index>};
+  return {sizeof(attn_kernel), op,      v.name,     v.summary,       contract_of(v.recipe),
+          supports<index>,     nullptr, run<index>, ATTN_DEVICE_CPU, 0};
 }
 
 template <std::size_t... index>

@@ -64,6 +64,7 @@ class Checking {
       : options_(options),
         case_(load_case(options.file)),
         kernels_(select_kernels(options.selection)),
+        absent_(drop_absent(kernels_)),
         laws_(select_laws(options.selection.laws)),
         context_(context_for(case_, lambda_for(0))) {
     // The gate samples the rows of large problems; here is time for all of them, up to a whole layer.
@@ -75,7 +76,7 @@ class Checking {
   }
 
   int run() {
-    std::cout << options_.file << (case_.about.empty() ? "" : ": " + case_.about) << "\n";
+    std::cout << options_.file << (case_.about.empty() ? "" : ": " + case_.about) << "\n" << absent_;
     bool any_failed = false, all_passed = true, any_kernel = false;
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
       if (std::none_of(laws_.begin(), laws_.end(), [&](const Law* law) { return binds(k, *law); })) continue;
@@ -191,7 +192,8 @@ class Checking {
 
   const CheckOptions& options_;
   const Case case_;
-  const std::vector<LoadedKernel> kernels_;
+  std::vector<LoadedKernel> kernels_;
+  const std::string absent_;  // lines about kernels that have no device here
   const std::vector<const Law*> laws_;
   LawContext context_;
   std::optional<WorkerPool> pool_;

@@ -56,6 +56,9 @@ void add_selection(CLI::App& app, Selection& s, bool with_laws) {
       ->type_name("GLOB");
   if (with_laws) app.add_option("--laws", s.laws, "Laws to check (globs). Default: all")->type_name("GLOB");
   app.add_option("--plugin", s.plugins, "A shared library with kernels of your own (repeatable)")->type_name("LIB.so");
+  app.add_option("--device", s.device, "Kernels of this device alone: cpu, cuda or all")
+      ->check(CLI::IsMember({"cpu", "cuda", "all"}))
+      ->capture_default_str();
   app.add_flag("--variants", s.variants, "Correct kernels that compute differently too; with --plugin, all kernels");
 }
 

@@ -1,6 +1,7 @@
 // The gate's report as people read it.
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "reports/tool/gate.h"
 #include "reports/tool/text.h"
@@ -132,6 +133,31 @@ std::string idle_laws(const Plan& plan, const GateResult& result) {
   return idle.empty() ? "" : "laws that bound none of these kernels: " + idle + "\n";
 }
 
+// Not required, so it does not count; a kernel that nobody ran must still be seen. One line for each reason.
+std::string absent_kernels(const Plan& plan, const GateResult& result) {
+  std::map<std::string, std::vector<std::string>> kernels;
+  for (const LoadedKernel& k : plan.kernels) {
+    const KernelLine line = sum_up(plan, result, k);
+    if (line.absent == 0 || line.absent < line.laws) continue;
+    const auto at = std::find_if(plan.pairs.begin(), plan.pairs.end(), [&](const Pair& p) {
+      return p.kernel == &k &&
+             result.tallies[static_cast<std::size_t>(&p - plan.pairs.data())].verdict == PairVerdict::not_run;
+    });
+    kernels[result.tallies[static_cast<std::size_t>(at - plan.pairs.begin())].reason].push_back(k.kernel.name);
+  }
+  std::string out;
+  for (const auto& [reason, names] : kernels) out += not_run_line(names, reason);
+  return out;
+}
+
+// Kernels of which something was judged.
+std::size_t kernels_that_ran(const Plan& plan, const GateResult& result) {
+  return static_cast<std::size_t>(std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const LoadedKernel& k) {
+    const KernelLine line = sum_up(plan, result, k);
+    return line.absent < line.laws || line.laws == 0;
+  }));
+}
+
 }  // namespace
 
 std::string gate_text(const Plan& plan, const GateOptions& options, const GateResult& result) {
@@ -141,18 +167,7 @@ std::string gate_text(const Plan& plan, const GateOptions& options, const GateRe
     for (const LoadedKernel& k : plan.kernels)
       if (k.kernel.contract_name.starts_with("custom"))
         out += "Contract of " + k.kernel.name + ": " + k.kernel.contract_name + "\n";
-    // Not required, so it does not count; a kernel that nobody ran must still be seen.
-    for (const LoadedKernel& k : plan.kernels) {
-      const KernelLine line = sum_up(plan, result, k);
-      if (line.absent > 0 && line.absent == line.laws) {
-        const auto at = std::find_if(plan.pairs.begin(), plan.pairs.end(), [&](const Pair& p) {
-          return p.kernel == &k &&
-                 result.tallies[static_cast<std::size_t>(&p - plan.pairs.data())].verdict == PairVerdict::not_run;
-        });
-        out += "NOT_RUN " + k.kernel.name + ": " +
-               result.tallies[static_cast<std::size_t>(at - plan.pairs.begin())].reason + "\n";
-      }
-    }
+    out += absent_kernels(plan, result);
   }
   for (std::size_t i = 0; i < plan.pairs.size(); ++i) {
     const PairTally& t = result.tallies[i];
@@ -180,10 +195,13 @@ std::string gate_text(const Plan& plan, const GateOptions& options, const GateRe
   std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](unsigned char c) { return std::toupper(c); });
   const Counts c = result.counts();
   std::size_t judged = 0;
-  for (const PairTally& t : result.tallies) judged += t.checks() > 0;
-  out += text("%s  seed %llu: %lld checks, %zu kernels, %zu kernel x law pairs, %lld failures%s%s, %.1f s\n",
-              verdict.c_str(), static_cast<unsigned long long>(options.seed), static_cast<long long>(result.checks()),
-              plan.kernels.size(), judged, static_cast<long long>(c[static_cast<std::size_t>(Outcome::fail)]),
+  for (const PairTally& t : result.tallies) judged += t.checks() > 0 && t.verdict != PairVerdict::not_run;
+  const std::size_t ran = kernels_that_ran(plan, result);
+  const std::string absent = ran < plan.kernels.size() ? text(", %zu kernels NOT_RUN", plan.kernels.size() - ran) : "";
+  const std::int64_t checks = result.checks() - c[static_cast<std::size_t>(Outcome::not_run)];
+  out += text("%s  seed %llu: %lld checks, %zu kernels, %zu kernel x law pairs, %lld failures%s%s%s, %.1f s\n",
+              verdict.c_str(), static_cast<unsigned long long>(options.seed), static_cast<long long>(checks), ran,
+              judged, static_cast<long long>(c[static_cast<std::size_t>(Outcome::fail)]), absent.c_str(),
               options.shards > 1 ? text(", shard %d/%d", options.shard, options.shards).c_str() : "",
               result.truncated ? ", truncated" : "", result.seconds);
   return out;

@@ -114,7 +114,8 @@ std::string markdown(const HuntCommand& o, const std::vector<LoadedKernel>& kern
 
 int run_hunt(const HuntCommand& given) {
   HuntCommand o = given;
-  const std::vector<LoadedKernel> kernels = select_kernels(o.selection);
+  std::vector<LoadedKernel> kernels = select_kernels(o.selection);
+  std::cout << drop_absent(kernels);
   const std::vector<CorpusCase> kept =
       o.worst != "none" && fs::is_directory(o.worst) ? load_corpus(o.worst) : std::vector<CorpusCase>{};
   interrupt = false;
@@ -162,7 +163,7 @@ int run_hunt(const HuntCommand& given) {
   if (live) std::cerr << "\r\x1b[K";
   if (!fault.empty()) throw UsageError(fault);
 
-  bool failed = false, missing = false, truncated = false;
+  bool failed = false, missing = kernels.empty(), truncated = false;
   for (std::size_t n = 0; n < kernels.size(); ++n) {
     const Found& f = found[n];
     std::cout << row(kernels[n].kernel, f, "%-26s error/bound %.4f of %s, LSE %s, %lld runs: %s\n");

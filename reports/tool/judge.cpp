@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "properties/device.h"
 #include "reports/tool/judging.h"
 #include "reports/tool/output.h"
 #include "reports/tool/text.h"
@@ -40,6 +41,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 Judging::Judging(const GateOptions& o, const Plan& p, const std::vector<Waiver>& l) : options(o), plan(p), ledger(l) {
   result.tallies.resize(plan.pairs.size());
+  for (std::size_t i = plan.active; i < plan.pairs.size(); ++i)
+    result.tallies[i].add_absent(why_no_device(plan.pairs[i].kernel->kernel.abi->device).value_or(""));
   result.planned = static_cast<std::int64_t>(plan.size());
   jobs = options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   live_ = !options.quiet && isatty(STDERR_FILENO);

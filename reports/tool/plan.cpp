@@ -7,6 +7,7 @@
 
 #include "oracle/bound.h"
 #include "properties/check.h"
+#include "properties/device.h"
 #include "properties/execute.h"
 #include "properties/generate.h"
 #include "reports/tool/text.h"
@@ -85,10 +86,10 @@ std::vector<CorpusCase> load_corpus(const std::string& directory) {
 }
 
 Unit Plan::unit(std::size_t order) const {
-  const std::size_t first_round = cases > 0 ? pairs.size() : 0;
+  const std::size_t first_round = cases > 0 ? active : 0;
   if (order >= first_round && order < first_round + replay.size()) return replay[order - first_round];
   if (order >= first_round) order -= replay.size();
-  return {static_cast<std::uint32_t>(order % pairs.size()), static_cast<std::int32_t>(order / pairs.size())};
+  return {static_cast<std::uint32_t>(order % active), static_cast<std::int32_t>(order / active)};
 }
 
 Plan make_plan(const GateOptions& o) {
@@ -103,9 +104,12 @@ Plan make_plan(const GateOptions& o) {
     for (const Law* law : plan.laws)
       if (number++ % static_cast<std::size_t>(o.shards) == static_cast<std::size_t>(o.shard - 1))
         plan.pairs.push_back({&k, law});
+  const auto present = [](const Pair& p) { return !why_no_device(p.kernel->kernel.abi->device); };
+  plan.active = static_cast<std::size_t>(std::stable_partition(plan.pairs.begin(), plan.pairs.end(), present) -
+                                         plan.pairs.begin());
 
   for (std::size_t i = 0; i < plan.corpus.size(); ++i)
-    for (std::uint32_t p = 0; p < plan.pairs.size(); ++p)
+    for (std::uint32_t p = 0; p < plan.active; ++p)
       if (concerns(plan.corpus[i].data, plan.pairs[p].kernel->kernel, *plan.pairs[p].law))
         plan.replay.push_back({p, -1 - static_cast<std::int32_t>(i)});
   plan.cases = o.cases;

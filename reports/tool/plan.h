@@ -49,14 +49,15 @@ struct Plan {
   std::vector<LoadedKernel> kernels;
   std::vector<const Law*> laws;
   std::vector<CorpusCase> corpus;
-  std::vector<Pair> pairs;   // of this shard, kernel-major
+  std::vector<Pair> pairs;   // of this shard, kernel-major; last those whose kernel has no device here
+  std::size_t active = 0;    // pairs that are checked; the others count one NOT_RUN each
   std::vector<Unit> replay;  // corpus cases, each with every pair that it concerns
   int cases = 0;             // generated for each pair
   double lambda = 0;         // of the law `expected`, over the whole run
 
   // Checks in the order in which they start: index by index over all pairs, so that a run that is cut short has seen a
   // little of everything, with the corpus after the first round. Computed, not stored: a budget may be in the billions.
-  std::size_t size() const { return replay.size() + pairs.size() * static_cast<std::size_t>(cases); }
+  std::size_t size() const { return replay.size() + active * static_cast<std::size_t>(cases); }
   Unit unit(std::size_t order) const;
 };
 

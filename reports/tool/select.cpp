@@ -4,6 +4,7 @@
 #include <map>
 
 #include "properties/check.h"
+#include "properties/device.h"
 #include "properties/variants/variants.h"
 #include "reports/tool/text.h"
 
@@ -50,11 +51,34 @@ std::vector<LoadedKernel> select_kernels(const Selection& selection) {
   for (LoadedKernel& k : all) {
     const bool by_default = selection.plugins.empty() || selection.variants || k.from_plugin;
     const bool wanted = selection.kernels.empty() ? by_default : matches_any(selection.kernels, k.kernel.name);
-    if (!wanted) continue;
+    const bool on_cpu = k.kernel.abi->device == ATTN_DEVICE_CPU;
+    const bool here = selection.device == "all" || (selection.device == "cpu") == on_cpu;
+    if (!wanted || !here) continue;
     k.contract_hash = hash_of(k.kernel.abi->contract);
     chosen.push_back(std::move(k));
   }
+  if (chosen.empty() && selection.device != "all")
+    throw UsageError("no selected kernel is for --device " + selection.device + "; `" + tool_command() +
+                     " kernels` lists them");
   return chosen;
+}
+
+std::string not_run_line(const std::vector<std::string>& kernels, const std::string& reason) {
+  return "NOT_RUN " + kernels.front() +
+         (kernels.size() > 1 ? " to " + kernels.back() + " (" + std::to_string(kernels.size()) + " kernels)" : "") +
+         ": " + reason + "\n";
+}
+
+std::string drop_absent(std::vector<LoadedKernel>& kernels) {
+  std::map<std::string, std::vector<std::string>> absent;
+  std::erase_if(kernels, [&](const LoadedKernel& k) {
+    const auto missing = k.from_plugin ? std::nullopt : why_no_device(k.kernel.abi->device);
+    if (missing) absent[*missing].push_back(k.kernel.name);
+    return missing.has_value();
+  });
+  std::string lines;
+  for (const auto& [reason, names] : absent) lines += not_run_line(names, reason);
+  return lines;
 }
 
 std::vector<const Law*> select_laws(const std::vector<std::string>& globs) {

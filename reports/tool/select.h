@@ -12,6 +12,7 @@ struct Selection {
   std::vector<std::string> kernels;  // globs; empty: all of them, or the plugins' alone if there are plugins
   std::vector<std::string> laws;     // globs; empty: all
   std::vector<std::string> plugins;  // paths
+  std::string device = "all";        // "cpu", "cuda" or "all": where the chosen kernels run
   bool variants = false;             // the correct kernels of properties/variants too; then all is the default
 };
 
@@ -24,6 +25,12 @@ struct LoadedKernel {
 // Kernels in a fixed order: ours, the variants, then each plugin's. Raises UsageError if a glob matches nothing or two
 // kernels share a name, PluginError as load_plugin does.
 std::vector<LoadedKernel> select_kernels(const Selection& selection);
+
+// Takes out our own kernels whose device is not here, and says so: "NOT_RUN a to b (3 kernels): why", a line for each
+// reason. Nobody required them.
+std::string drop_absent(std::vector<LoadedKernel>& kernels);
+// That line.
+std::string not_run_line(const std::vector<std::string>& kernels, const std::string& reason);
 
 // Laws in the table's order. Raises UsageError if a glob matches nothing.
 std::vector<const Law*> select_laws(const std::vector<std::string>& globs);

@@ -61,6 +61,11 @@ std::int64_t PairTally::checks() const {
   return n;
 }
 
+void PairTally::add_absent(const std::string& why) {
+  ++counts[static_cast<std::size_t>(Outcome::not_run)];
+  reason = why;
+}
+
 void PairTally::add_inapplicable(std::size_t order, const std::string& why) {
   ++inapplicable;
   if (order >= inapplicable_order_) return;
@@ -154,7 +159,7 @@ void GateResult::conclude(const Plan& plan, const GateOptions& options, const st
       if (plan.pairs[i].kernel == &k) here = true, passed = passed || count(tallies[i].counts, Outcome::pass) > 0;
     if (here && !passed) missing.push_back("required " + k.kernel.name + ": not one PASS under any law");
   }
-  if (!any_pass && missing.empty()) missing.push_back("not one PASS in the whole run");
+  if (!any_pass && missing.empty() && !nothing_ran()) missing.push_back("not one PASS in the whole run");
 }
 
 bool GateResult::failed() const {
@@ -163,9 +168,16 @@ bool GateResult::failed() const {
   }) || std::any_of(waivers.begin(), waivers.end(), [](const WaiverState& w) { return w.fails_gate; });
 }
 
+bool GateResult::nothing_ran() const {
+  return !tallies.empty() && missing.empty() && std::all_of(tallies.begin(), tallies.end(), [](const PairTally& t) {
+    return t.checks() > 0 && count(t.counts, Outcome::not_run) == t.checks();
+  });
+}
+
 std::string_view GateResult::verdict() const {
   if (interrupted) return "interrupted";
   if (failed()) return "fail";
+  if (nothing_ran()) return "not_run";
   return missing.empty() ? "pass" : "incomplete";
 }
 

@@ -41,6 +41,8 @@ struct PairTally {
   PairVerdict verdict = PairVerdict::not_reached;
 
   std::int64_t checks() const;
+  // The kernel has no device here: NOT_RUN, once.
+  void add_absent(const std::string& why);
   void add_inapplicable(std::size_t order, const std::string& why);
   void add(std::size_t order, bool replayed, const std::string& case_name, const Case& c, const CheckResult& result);
 
@@ -70,8 +72,10 @@ struct GateResult {
   // Fills in every pair's verdict, the waivers' states and what is missing.
   void conclude(const Plan& plan, const GateOptions& options, const std::vector<Waiver>& ledger);
   bool failed() const;
-  std::string_view verdict() const;  // "pass", "fail", "incomplete", "interrupted"
-  int exit_code() const;             // 0, 1, 3, 130
+  // Whether nothing ran, since no kernel has a device here, and nothing was required to.
+  bool nothing_ran() const;
+  std::string_view verdict() const;  // "pass", "fail", "incomplete", "interrupted", "not_run"
+  int exit_code() const;             // 0 (pass, not_run), 1, 3, 130
 };
 
 }  // namespace attest

@@ -1,4 +1,4 @@
-#include "impl/cpu/reject.h"
+#include "impl/reject.h"
 
 #include <cinttypes>
 #include <cstdarg>

@@ -17,8 +17,15 @@ struct Requirements {
   std::int32_t state_kind = 0;  // of a step or merge
 };
 
-// ATTN_OK, or ATTN_REJECTED with the reason in why. `entries`: also read every entry of an additive mask.
-std::int32_t validate_forward(const attn_problem& p, const Requirements& needs, bool entries, char* why,
+// How far a check may look through data pointers.
+enum class Reads {
+  nothing,  // device memory: shapes, strides, formats and addresses only
+  lengths,  // kv_len
+  entries   // kv_len, and every entry of an additive mask
+};
+
+// ATTN_OK, or ATTN_REJECTED with the reason in why.
+std::int32_t validate_forward(const attn_problem& p, const Requirements& needs, Reads reads, char* why,
                               std::size_t why_size);
 std::int32_t validate_step(const attn_problem& p, const Requirements& needs, char* why, std::size_t why_size);
 std::int32_t validate_merge(const attn_problem& p, const Requirements& needs, char* why, std::size_t why_size);

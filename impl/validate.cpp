@@ -1,4 +1,4 @@
-#include "impl/cpu/validate.h"
+#include "impl/validate.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "impl/cpu/reject.h"
+#include "impl/reject.h"
 
 namespace attn {
 
@@ -46,7 +46,7 @@ bool check_additive_entries(Refusal& r, const attn_tensor& t) {
   return true;
 }
 
-bool check_mask(Refusal& r, const attn_problem& p, const Requirements& needs, bool entries) {
+bool check_mask(Refusal& r, const attn_problem& p, const Requirements& needs, Reads reads) {
   const attn_mask& mask = p.mask;
   const std::int64_t batch = p.q.shape[0], heads = p.q.shape[1], tq = p.q.shape[2], tk = p.k.shape[2];
   if (mask.causal != ATTN_CAUSAL_NONE && mask.causal != ATTN_CAUSAL_TOP_LEFT && mask.causal != ATTN_CAUSAL_BOTTOM_RIGHT)
@@ -56,13 +56,13 @@ bool check_mask(Refusal& r, const attn_problem& p, const Requirements& needs, bo
     return r.refuse("this kernel needs a causal mask: set mask.causal, or use an fa2 kernel");
   if (mask.window_left != -1 || mask.window_right != -1)
     return r.refuse("sliding windows are reserved and not supported: set window_left and window_right to -1");
-  for (std::int64_t b = 0; mask.kv_len && b < batch; ++b)
+  for (std::int64_t b = 0; reads != Reads::nothing && mask.kv_len && b < batch; ++b)
     if (mask.kv_len[b] < 0 || mask.kv_len[b] > tk)
       return r.refuse("kv_len[%" PRId64 "] is %" PRId64 ", outside of 0..%" PRId64, b, mask.kv_len[b], tk);
   if (mask.visible.data && !r.check_tensor("mask.visible", mask.visible, ATTN_U8, {batch, heads, tq, tk})) return false;
   if (!mask.additive.data) return true;
   if (!r.check_tensor("mask.additive", mask.additive, ATTN_FP32, {batch, heads, tq, tk})) return false;
-  return !entries || check_additive_entries(r, mask.additive);
+  return reads != Reads::entries || check_additive_entries(r, mask.additive);
 }
 
 bool check_state(Refusal& r, const char* name, const attn_state& state, const Requirements& needs, std::int64_t rows,
@@ -100,7 +100,7 @@ bool check_states_apart(Refusal& r, const attn_state& out, std::initializer_list
   return true;
 }
 
-bool forward_ok(Refusal& r, const attn_problem& p, const Requirements& needs, bool entries) {
+bool forward_ok(Refusal& r, const attn_problem& p, const Requirements& needs, Reads reads) {
   if (!r.check_header(p, ATTN_OP_FORWARD) || !r.check_tiling(p.tiling)) return false;
   const attn_tensor &q = p.q, &k = p.k, &v = p.v;
   if (q.rank != 4 || k.rank != 4 || v.rank != 4)
@@ -127,7 +127,7 @@ bool forward_ok(Refusal& r, const attn_problem& p, const Requirements& needs, bo
   if (!check_scale(r, p.scale, needs.accumulator)) return false;
   if (!(p.softcap == 0)) return r.refuse("softcap is reserved and not supported: leave it 0");
   if (!r.check_absent("bias", p.bias) || !r.check_absent("sinks", p.sinks)) return false;
-  if (!check_mask(r, p, needs, entries)) return false;
+  if (!check_mask(r, p, needs, reads)) return false;
   for (const attn_tensor* in : {&q, &k, &v, &p.mask.visible, &p.mask.additive})
     if (!r.check_apart("o", p.o, "an input", *in) || !r.check_apart("lse", p.lse, "an input", *in)) return false;
   return r.check_apart("o", p.o, "lse", p.lse);
@@ -135,10 +135,10 @@ bool forward_ok(Refusal& r, const attn_problem& p, const Requirements& needs, bo
 
 }  // namespace
 
-std::int32_t validate_forward(const attn_problem& p, const Requirements& needs, bool entries, char* why,
+std::int32_t validate_forward(const attn_problem& p, const Requirements& needs, Reads reads, char* why,
                               std::size_t why_size) {
   Refusal r(why, why_size);
-  forward_ok(r, p, needs, entries);
+  forward_ok(r, p, needs, reads);
   return r.status();
 }
 

@@ -1,0 +1,39 @@
+// Writing O and LSE. O is stored in the input format or in fp32, rounded to nearest even.
+#pragma once
+
+#include "impl/cuda/forward_view.cuh"
+#include "impl/cuda/mma.cuh"
+
+namespace attn {
+
+__device__ __forceinline__ __half rounded(float x, __half) { return __float2half_rn(x); }
+__device__ __forceinline__ __nv_bfloat16 rounded(float x, __nv_bfloat16) { return __float2bfloat16_rn(x); }
+__device__ __forceinline__ float rounded(float x, float) { return x; }
+
+template <class T>
+__device__ __forceinline__ void store_value(const ForwardView& view, Index b, Index h, Index i, Index e, float x) {
+  if (view.o_is_fp32)
+    view.o.row<float>(b, h, i)[e * view.o.stride[3]] = x;
+  else
+    view.o.row<T>(b, h, i)[e * view.o.stride[3]] = rounded(x, T{});
+}
+
+// Elements e and e + 1, in one store where `paired` says that they can be.
+template <class T>
+__device__ __forceinline__ void store_pair(const ForwardView& view, bool paired, Index b, Index h, Index i, Index e,
+                                           float x, float y) {
+  if (!paired) {
+    store_value<T>(view, b, h, i, e, x);
+    store_value<T>(view, b, h, i, e + 1, y);
+  } else if (view.o_is_fp32) {
+    *reinterpret_cast<float2*>(view.o.row<float>(b, h, i) + e) = make_float2(x, y);
+  } else {
+    *reinterpret_cast<std::uint32_t*>(view.o.row<T>(b, h, i) + e) = pack_rounded<T>(x, y);
+  }
+}
+
+__device__ __forceinline__ void store_lse(const ForwardView& view, Index b, Index h, Index i, float x) {
+  if (view.lse.data) *view.lse.row<float>(b, h, i) = x;
+}
+
+}  // namespace attn

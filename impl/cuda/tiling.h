@@ -1,0 +1,20 @@
+// Tiles of the CUDA kernels, which their Contracts name: a full block of queries and of keys.
+#pragma once
+
+#include <cstdint>
+
+namespace attn {
+
+struct CudaTiles {
+  std::int64_t block_q, block_k;
+};
+inline constexpr CudaTiles cuda_mma_tiles = {64, 64};
+inline constexpr CudaTiles cuda_simt_tiles = {64, 64};
+inline constexpr CudaTiles cuda_hopper_tiles = {128, 128};
+inline constexpr std::int64_t cuda_most_splits = 128;
+inline constexpr std::int64_t cuda_most_scan_parts = 1024;  // of a row of scores
+
+// Each array in a workspace starts on such a border.
+inline constexpr std::int64_t cuda_alignment = 256;
+
+}  // namespace attn

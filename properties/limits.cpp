@@ -1,0 +1,68 @@
+#include "properties/limits.h"
+
+#include <map>
+#include <mutex>
+
+#include "oracle/problem.h"
+#include "properties/execute.h"
+
+namespace attest {
+namespace {
+
+bool takes(const Kernel& kernel, const Case& c) {
+  const Problem problem(c, formats_for(kernel));
+  char why[256] = "";
+  return kernel.abi->supports(&problem.abi(), why, sizeof why) == ATTN_OK;
+}
+
+Limits ask(const Kernel& kernel) {
+  Limits limits;
+  if (kernel.abi->op != ATTN_OP_FORWARD) return limits;
+  Case plain;
+  if (needs_causal(kernel)) plain.mask.causal = Causal::top_left;
+  const auto with_dimension = [&](std::int64_t d) {
+    Case c = plain;
+    c.shape.d_qk = c.shape.d_v = d;
+    return c;
+  };
+  Case odd = with_dimension(3);
+  odd.tiling.block_q = odd.tiling.block_k = 5;
+  odd.q_layout.column_step = odd.k_layout.column_step = odd.v_layout.column_step = 2;
+  if (takes(kernel, odd)) return limits;
+  for (std::int64_t d = 1; d <= 256; ++d)
+    if (takes(kernel, with_dimension(d))) limits.dimensions.push_back(d);
+  // One that refuses everything (no device, another format) is left to say so itself.
+  limits.picky = !limits.dimensions.empty();
+  return limits;
+}
+
+// Rows on a 16-byte border for every format, elements side by side.
+Layout aligned(Layout l) {
+  l.column_step = 1;
+  l.row_padding = (l.row_padding + 7) / 8 * 8;
+  return l;
+}
+
+}  // namespace
+
+const Limits& limits_of(const Kernel& kernel) {
+  static std::mutex lock;
+  static std::map<const attn_kernel*, Limits> known;
+  const std::lock_guard<std::mutex> hold(lock);
+  const auto at = known.find(kernel.abi);
+  return at != known.end() ? at->second : known.emplace(kernel.abi, ask(kernel)).first->second;
+}
+
+Case made_acceptable(const Case& c, const Kernel& kernel) {
+  Case x = c;
+  const auto refused = [&] { return !takes(kernel, x); };
+  if (refused()) x.tiling.splits = 0;
+  if (refused()) x.tiling.block_q = 0;
+  if (refused()) x.tiling.block_k = 0;
+  if (refused())
+    for (Layout* l : {&x.q_layout, &x.k_layout, &x.v_layout, &x.o_layout}) *l = aligned(*l);
+  if (refused()) x.mask.visible = x.mask.additive = {};
+  return refused() ? c : x;
+}
+
+}  // namespace attest

@@ -1,0 +1,23 @@
+// What a kernel takes, asked of its supports(): so that cases are made for it, not refused by it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "properties/generate.h"
+
+namespace attest {
+
+struct Limits {
+  bool picky = false;                    // refuses odd dimensions, odd blocks or odd strides
+  std::vector<std::int64_t> dimensions;  // head dimensions (d_qk = d_v) that it takes, up to 256, if it is picky
+};
+
+// Of a forward kernel; a kernel of another operation is not picky. Asked once for each kernel.
+const Limits& limits_of(const Kernel& kernel);
+
+// A picky kernel's case with what it refuses put right, one thing after another: blocks and splits that it does not
+// cut, padding and steps that it cannot load, tensor masks. Unchanged if it is taken as it is, or refused all the same.
+Case made_acceptable(const Case& c, const Kernel& kernel);
+
+}  // namespace attest
