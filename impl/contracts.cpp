@@ -51,13 +51,19 @@ constexpr const char* sources_fp64 =
     "workspace: layout in impl/cpu/query_block.h.";
 
 // sm_90, each measured over all 2^32 inputs.
-constexpr double ex2_error = 2.4468, logf_error = 1.3462;
+constexpr double ex2_error = 2.44683, expf_error = 2.5579, logf_error = 1.3462;
 constexpr const char* sources_device =
-    "exp_error, rescale_exp_error: ex2.approx.ftz.f32 over all 2^32 inputs on sm_90: 2.4468 (documented: 5). "
+    "exp_error, rescale_exp_error: ex2.approx.ftz.f32 over all 2^32 inputs on sm_90: 2.446822 (documented: 5). "
     "log_relative: logf over all 2^32 inputs: 1.3461 (documented: 1 ulp). division_error: 1/x correctly rounded on all "
     "2^32 inputs, then a product. mma_terms, mma_fraction_bits: the accumulation model of the matrix instructions "
     "(sm_90 and later: 16 and 25, sm_80: 8 and 24; Khattak and Mikaitis, arXiv 2512.07004), which billions of results "
     "on sm_90 match bit for bit. flushes_subnormals: ex2.approx.ftz.";
+
+constexpr const char* sources_device_states =
+    "exp_error of a step: expf over all 2^32 inputs on sm_90, 2.5578 (documented: 2 ulp), and where the parts of a row "
+    "are "
+    "merged one exp_of and a product. rescale_exp_error, exp_error of a merge: exhaustive sweep of impl/core/exp.h, "
+    "1.409173. log_relative: logf over all 2^32 inputs, 1.3461 (documented: 1 ulp). division_error: IEEE 754 division.";
 
 constexpr std::uint64_t always = ATTN_PROMISE_DETERMINISTIC | ATTN_PROMISE_ROW_ISOLATED | ATTN_PROMISE_BATCH_INVARIANT |
                                  ATTN_PROMISE_LAYOUT_INVARIANT;
@@ -88,16 +94,24 @@ attn_contract make(const FormatRow& format, std::int32_t algorithm, const char* 
   c.isolates_nonfinite = ATTN_ISOLATES_ROW;
   c.promises = always;
   c.sources = fp64 ? sources_fp64 : sources_fp32;
-  if (device) {
+  if (device && forward) {
     c.sum_order = ATTN_SUM_ANY;
     c.exp_form = ATTN_EXP2_FMA;
     c.exp_error = c.rescale_exp_error = ex2_error;
-    c.log_relative = logf_error;
     c.division_error = 2;
     c.flushes_subnormals = 1;
     c.isolates_nonfinite = ATTN_ISOLATES_HEAD;
     c.sources = sources_device;
   }
+  if (device && !forward) {
+    // Weights by expf(x - m); what is rescaled or merged by exp_of. A part of a row is both, and a product.
+    if (algorithm == ATTN_ALG_STEP) {
+      c.sum_order = ATTN_SUM_ANY;
+      c.exp_error = expf_error + exp_fp32_error + 1;
+    }
+    c.sources = sources_device_states;
+  }
+  if (device) c.log_relative = logf_error;
   if (format.unit == Unit::tensor && forward) {
     c.qk_accumulation = c.pv_accumulation = ATTN_ACC_TENSOR_CORE;
     c.mma_terms = 16;

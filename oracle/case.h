@@ -159,7 +159,8 @@ std::string_view tensor_name(const Case& c, std::string_view written);
 std::vector<std::int64_t> input_shape(const Case& c, std::string_view tensor);
 std::vector<std::int64_t> output_shape(const Case& c, std::string_view tensor);
 
-// Most bytes that a problem may take: 4 GiB, or three quarters of what the machine has left if that is less.
+// Most bytes that a problem may take: 4 GiB (ATTEST_CASE_GIB says otherwise), or three quarters of what the machine has
+// left if that is less.
 double memory_limit();
 
 }  // namespace attest

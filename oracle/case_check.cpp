@@ -88,7 +88,8 @@ class Check {
 
   void layout(const std::string& field, const Layout& l) const {
     constexpr std::int64_t most = std::int64_t{1} << 20;
-    range(field + ".row_padding", l.row_padding, 0, most);
+    // As far as 32-bit offsets reach and beyond: two rows 2^31 elements apart.
+    range(field + ".row_padding", l.row_padding, 0, std::int64_t{1} << 31);
     range(field + ".head_padding", l.head_padding, 0, most);
     range(field + ".column_step", l.column_step, 1, 1024);
   }
@@ -103,7 +104,7 @@ class Check {
     const auto gib = [](double x) { return std::to_string(std::llround(x / 1024 / 1024)) + " MiB"; };
     if (bytes > 1e18) fail("shape", "the number of elements overflows; make the sizes smaller");
     fail("shape", "the problem would take " + gib(bytes) + ", more than the limit of " + gib(limit) +
-                      "; make the sizes, the padding or tiling.splits smaller");
+                      "; make the sizes, the padding or tiling.splits smaller, or set ATTEST_CASE_GIB");
   }
 
   void mask() const {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "oracle/problem.h"
 #include "properties/law.h"
@@ -13,6 +15,9 @@ namespace attest {
 
 // Why kernels of this device (ATTN_DEVICE_*) cannot run here, or nothing. Asked once for each thread's first use.
 std::optional<std::string> why_no_device(std::int32_t device);
+
+// The device as reports name it: name, architecture, memory, driver and runtime versions. Empty where there is none.
+std::vector<std::pair<std::string, std::string>> describe_device(std::int32_t device);
 
 // What came of run() on a device.
 struct DeviceRun {

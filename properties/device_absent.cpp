@@ -1,18 +1,10 @@
-// A build without CUDA.
+// A build without CUDA. Its kernels are never asked to run: why_no_device() comes first.
 #include "properties/device.h"
 
 namespace attest {
 
-namespace {
-constexpr const char* absent =
-    "this build of attest has no CUDA: configure with -DATTEST_CUDA=ON where nvcc is installed";
+DeviceRun run_on_device(const attn_kernel&, Problem&, std::size_t) {
+  return {ATTN_NO_DEVICE, why_no_device(ATTN_DEVICE_CUDA).value_or("no device"), false};
 }
-
-std::optional<std::string> why_no_device(std::int32_t device) {
-  if (device == ATTN_DEVICE_CPU) return std::nullopt;
-  return absent;
-}
-
-DeviceRun run_on_device(const attn_kernel&, Problem&, std::size_t) { return {ATTN_NO_DEVICE, absent, false}; }
 
 }  // namespace attest

@@ -107,18 +107,6 @@ DeviceRun device_error(cudaError_t e, const char* during) {
 
 }  // namespace
 
-std::optional<std::string> why_no_device(std::int32_t device) {
-  if (device == ATTN_DEVICE_CPU) return std::nullopt;
-  if (device != ATTN_DEVICE_CUDA) return "unknown device " + std::to_string(device);
-  static const std::string missing = [] {
-    int count = 0;
-    const cudaError_t e = cudaGetDeviceCount(&count);
-    return e != cudaSuccess ? "no CUDA device: " + text_of(e) : count == 0 ? std::string("no CUDA device") : "";
-  }();
-  if (missing.empty()) return std::nullopt;
-  return missing;
-}
-
 DeviceRun run_on_device(const attn_kernel& kernel, Problem& problem, std::size_t workspace_bytes) {
   if (lost) return {ATTN_ERROR, "the device was lost by an earlier check: " + lost_reason, false};
   const std::vector<std::span<std::byte>> memory = problem.memory();

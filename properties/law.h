@@ -43,6 +43,7 @@ struct CheckResult {
 struct LawContext {
   std::int64_t max_rows = 256;  // rows judged per problem; the rest are sampled at edges and at random, and counted
   std::uint64_t seed = 0;       // for choices inside a law (trees, permutations, sampled rows)
+  std::int64_t launches = 4;    // repetitions that the law `deterministic` compares with the first run
   double lambda = 8;            // of the law `expected`: sqrt(2 ln(2 M / p)) over the run
 };
 

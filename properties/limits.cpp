@@ -1,5 +1,6 @@
 #include "properties/limits.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -51,6 +52,33 @@ const Limits& limits_of(const Kernel& kernel) {
   const std::lock_guard<std::mutex> hold(lock);
   const auto at = known.find(kernel.abi);
   return at != known.end() ? at->second : known.emplace(kernel.abi, ask(kernel)).first->second;
+}
+
+Case with_accepted_dimensions(const Case& c, const Kernel& kernel) {
+  const Limits& limits = limits_of(kernel);
+  if (c.op != Op::forward || !limits.picky) return c;
+  Case x = c;
+  const auto widen = [&](std::int64_t Shape::*d, std::initializer_list<const char*> tensors) {
+    const std::int64_t from = c.shape.*d;
+    const auto at = std::lower_bound(limits.dimensions.begin(), limits.dimensions.end(), from);
+    if (at == limits.dimensions.end() || *at == from) return;
+    x.shape.*d = *at;
+    for (const char* name : tensors) {
+      const auto values = x.values.tensors.find(name);
+      if (values == x.values.tensors.end()) continue;
+      std::vector<double>& all = values->second.literal;
+      std::vector<double> wide(all.size() / static_cast<std::size_t>(from) * static_cast<std::size_t>(*at), 0.0);
+      for (std::size_t n = 0; n < all.size(); ++n)
+        wide[n / static_cast<std::size_t>(from) * static_cast<std::size_t>(*at) + n % static_cast<std::size_t>(from)] =
+            all[n];
+      all = std::move(wide);
+    }
+  };
+  for (const char* name : {"q", "k", "v"})
+    if (!x.values.tensors.contains(name) || x.values.tensors.at(name).literal.empty()) return c;
+  widen(&Shape::d_qk, {"q", "k"});
+  widen(&Shape::d_v, {"v"});
+  return x;
 }
 
 Case made_acceptable(const Case& c, const Kernel& kernel) {

@@ -16,6 +16,10 @@ struct Limits {
 // Of a forward kernel; a kernel of another operation is not picky. Asked once for each kernel.
 const Limits& limits_of(const Kernel& kernel);
 
+// A forward case whose q, k and v are literals, with head dimensions that a picky kernel takes: zeros are added as
+// columns, which change neither a score nor another column of O. Any other case is returned as it is.
+Case with_accepted_dimensions(const Case& c, const Kernel& kernel);
+
 // A picky kernel's case with what it refuses put right, one thing after another: blocks and splits that it does not
 // cut, padding and steps that it cannot load, tensor masks. Unchanged if it is taken as it is, or refused all the same.
 Case made_acceptable(const Case& c, const Kernel& kernel);

@@ -2,14 +2,16 @@
 #include <cstdio>
 
 #include "impl/cuda/functions.h"
+#include "impl/cuda/probe.h"
 
 namespace attn {
 
 namespace {
 
+constexpr const char* reason = "built without CUDA: configure with -DATTEST_CUDA=ON where nvcc is installed";
+
 std::int32_t no_device(char* why, std::size_t size) {
-  if (why && size > 0)
-    std::snprintf(why, size, "built without CUDA: configure with -DATTEST_CUDA=ON where nvcc is installed");
+  if (why && size > 0) std::snprintf(why, size, "%s", reason);
   return ATTN_NO_DEVICE;
 }
 
@@ -20,7 +22,11 @@ constexpr KernelEntry absent = {
 
 }  // namespace
 
-int cuda_major() { return 0; }
+const CudaDevice& cuda_device() {
+  static const CudaDevice none = {reason, 0, {}};
+  return none;
+}
+
 KernelEntry cuda_fa1(CudaFormat) { return absent; }
 KernelEntry cuda_fa2(CudaFormat) { return absent; }
 KernelEntry cuda_causal(CudaFormat) { return absent; }

@@ -8,8 +8,6 @@ namespace attn {
 
 namespace {
 
-constexpr Index most_decode_splits = 65535;  // the second extent of a grid
-
 template <class T>
 struct DecodeTiles {
   static constexpr std::int32_t op = ATTN_OP_FORWARD;
@@ -27,6 +25,8 @@ struct DecodeTiles {
   }
   static Index row_tiles(const attn_problem& p) { return block_count({0, packed_rows(p)}, problem_of(p).block_q); }
 
+  static Index blocks(const attn_problem& p) { return p.k.shape[0] * p.k.shape[1] * row_tiles(p) * plan(p).used(); }
+
   static bool refuse(const attn_problem& p, const DeviceFacts& facts, Refusal& refusal) {
     if (!refuse_head_dim("d_qk", p.q.shape[3], refusal) || !refuse_head_dim("d_v", p.v.shape[3], refusal)) return false;
     // A block of queries is a block of packed rows.
@@ -35,10 +35,7 @@ struct DecodeTiles {
     if (!with_tile_width(ForwardView(p),
                          [&]<int D>() { return refuse_shared(sizeof(DecodeMemory<D>), facts, refusal); }))
       return false;
-    if (plan(p).used() > most_decode_splits)
-      return refusal.refuse("the keys make %lld parts; this kernel takes at most %lld: ask for fewer splits",
-                            static_cast<long long>(plan(p).used()), static_cast<long long>(most_decode_splits));
-    return refuse_grid(rows(p), refusal);
+    return refuse_grid(larger(rows(p), blocks(p)), refusal);
   }
 
   static std::size_t workspace(const attn_problem& p) { return Partials::bytes(rows(p), plan(p).used(), p.v.shape[3]); }
@@ -49,16 +46,13 @@ struct DecodeTiles {
     const DecodeGrid grid{static_cast<unsigned>(p.k.shape[1] > 0 ? p.q.shape[1] / p.k.shape[1] : 0),
                           static_cast<unsigned>(p.k.shape[1]), static_cast<unsigned>(packed_rows(p)),
                           static_cast<unsigned>(row_tiles(p))};
-    const dim3 blocks(static_cast<unsigned>(p.k.shape[0] * p.k.shape[1] * row_tiles(p)),
-                      static_cast<unsigned>(plan(p).used()));
-    const cudaError_t error =
-        blocks.x == 0 || blocks.y == 0 ? cudaSuccess : with_tile_width(problem.view, [&]<int D>() {
-          const cudaError_t refused = allow_shared(decode_kernel<T, D>, sizeof(DecodeMemory<D>));
-          if (refused != cudaSuccess) return refused;
-          decode_kernel<T, D>
-              <<<blocks, DecodeTeam::size, sizeof(DecodeMemory<D>), stream>>>(problem, grid, plan(p), partials);
-          return cudaGetLastError();
-        });
+    const Index count = blocks(p);
+    const cudaError_t error = count == 0 ? cudaSuccess : with_tile_width(problem.view, [&]<int D>() {
+      const cudaError_t refused = allow_shared(decode_kernel<T, D>, sizeof(DecodeMemory<D>));
+      if (refused != cudaSuccess) return refused;
+      return launch_overlapping(decode_kernel<T, D>, dim3(static_cast<unsigned>(count)), DecodeTeam::size,
+                                sizeof(DecodeMemory<D>), stream, facts.major >= 9, problem, grid, plan(p), partials);
+    });
     if (error != cudaSuccess) return error;
     return launch_combine<T>(problem.view, partials, facts.major >= 9, stream);
   }

@@ -18,7 +18,7 @@ inline constexpr int decode_block_k = 32;
 inline constexpr int decode_warps = 4;
 inline constexpr int decode_slots = 2;  // each holds a tile of K or one of V
 
-// Thread blocks: x counts the tiles of packed rows of all kv heads of all batch entries, y the splits.
+// Thread blocks are numbered by batch entry, kv head, tile of packed rows, and split, the last the fastest.
 struct DecodeGrid {
   unsigned group, kv_heads;         // query heads to a kv head; kv heads
   unsigned packed_rows, row_tiles;  // of one kv head
@@ -99,7 +99,7 @@ __device__ void merge_and_store(const DecodeMemory<D>& memory, const TileProblem
 }
 
 template <class T, int D>
-__global__ void __launch_bounds__(32 * decode_warps)
+__global__ void __launch_bounds__(DecodeTeam::size, D <= 128 ? 3 : 1)
     decode_kernel(const __grid_constant__ TileProblem problem, const DecodeGrid grid, const SplitPlan plan,
                   const Partials partials) {
   using Tile = WarpTile<T, D, 1, decode_block_k>;
@@ -107,8 +107,9 @@ __global__ void __launch_bounds__(32 * decode_warps)
   DecodeMemory<D>& memory = *reinterpret_cast<DecodeMemory<D>*>(shared);
   const ForwardView& view = problem.view;
 
-  const unsigned row_tile = blockIdx.x % grid.row_tiles, head = blockIdx.x / grid.row_tiles;
-  const Index b = head / grid.kv_heads, kv_head = head % grid.kv_heads, split = blockIdx.y;
+  const unsigned splits = static_cast<unsigned>(partials.splits), split = blockIdx.x % splits;
+  const unsigned tiles_before = blockIdx.x / splits, row_tile = tiles_before % grid.row_tiles;
+  const unsigned head = tiles_before / grid.row_tiles, b = head / grid.kv_heads, kv_head = head % grid.kv_heads;
   const unsigned first_row = row_tile * static_cast<unsigned>(problem.block_q);
   const TileRows<true> tile{b,
                             kv_head * grid.group,
@@ -117,6 +118,8 @@ __global__ void __launch_bounds__(32 * decode_warps)
                             grid.group,
                             static_cast<int>(smaller(problem.block_q, grid.packed_rows - first_row))};
 
+  wait_for_previous_kernel();
+  let_next_kernel_start();
   const Visibility see = view.visibility(b);
   const IndexRange visited = visited_range(see, tile.queries(), plan.keys(split));
   const Index tiles = block_count(visited, problem.block_k);
@@ -138,21 +141,18 @@ __global__ void __launch_bounds__(32 * decode_warps)
     if (piece < 2 * mine) {
       const IndexRange keys = keys_of(piece / 2);
       const bool values = piece % 2 != 0;
-      const T* const from = values ? v + keys.begin * view.v.stride[2] : k + keys.begin * view.k.stride[2];
       const Index stride = values ? view.v.stride[2] : view.k.stride[2];
-      load_tile<T, D, WarpTeam>(
-          slot(piece), decode_block_k, static_cast<int>(keys.size()), static_cast<int>(values ? view.d_v : view.d_qk),
-          values ? problem.v_chunked : problem.k_chunked, values ? view.v.stride[3] : view.k.stride[3],
-          [=](int row) { return from + row * stride; });
+      load_tile<T, D, decode_block_k, WarpTeam>(slot(piece), (values ? v : k) + keys.begin * stride, stride,
+                                                static_cast<int>(keys.size()),
+                                                values ? problem.v_format : problem.k_format);
     }
     commit_copies();
   };
 
-  let_next_kernel_start();
   if (tiles > 0)
-    load_tile<T, D, DecodeTeam>(shared_address(memory.q), decode_rows, tile.count, static_cast<int>(view.d_qk),
-                                problem.q_chunked, view.q.stride[3],
-                                [&](int row) { return view.q.row<const T>(b, tile.head(row), tile.query_of(row)); });
+    gather_tile<T, D, decode_rows, DecodeTeam>(shared_address(memory.q), tile.count, problem.q_format, [&](int row) {
+      return view.q.row<const T>(b, tile.head(row), tile.query_of(row));
+    });
   commit_copies();
   for (int piece = 0; piece < decode_slots - 1; ++piece) load(piece);
   wait_for_copies<decode_slots - 1>();
@@ -176,8 +176,7 @@ __global__ void __launch_bounds__(32 * decode_warps)
       for (int half = 0; half < 2; ++half) limit[0][half] = tile.visible_keys(see, Tile::row(0, half), keys);
       Tile::hide_beyond(x, limit);
     }
-    float unused[1][2];
-    warp.template weigh<Rescale::deferred>(x, c2, unused);
+    warp.weigh(x, c2);
 
     __syncwarp();  // K is done with
     load(2 * nth + decode_slots);

@@ -41,7 +41,7 @@ struct Fa1Tiles {
       const cudaError_t error = allow_shared(fa1_kernel<T, D>, sizeof(Fa1Memory<D>));
       if (error != cudaSuccess) return error;
       fa1_kernel<T, D><<<static_cast<unsigned>(heads * slabs), BlockTeam::size, sizeof(Fa1Memory<D>), stream>>>(
-          problem_of(p), each, Fa1State(workspace, rows(p), p.v.shape[3]));
+          problem_of(p), static_cast<unsigned>(each), Fa1State(workspace, rows(p), p.v.shape[3]));
       return cudaGetLastError();
     });
   }

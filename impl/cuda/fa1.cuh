@@ -3,8 +3,8 @@
 // between tiles. Only the warp that owns a row touches its state.
 #pragma once
 
-#include "impl/cuda/store.cuh"
 #include "impl/cuda/tile_launch.h"
+#include "impl/cuda/tile_store.cuh"
 #include "impl/cuda/tile_warp.cuh"
 
 namespace attn {
@@ -77,41 +77,17 @@ __device__ void save_state(const Fa1State& state, Index first, int count, Index 
   __syncwarp();  // the four lanes of a row share its m and l
 }
 
-// O in the output's format, and LSE.
-template <class T, class Tile>
-__device__ void finish_rows(const TileProblem& problem, const TileRows<false>& tile, int first_row, const Tile& warp) {
-  const ForwardView& view = problem.view;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = first_row + Tile::row(0, half);
-    if (row >= tile.count) continue;
-    const float m = warp.m[0][half];
-    const bool empty = is_empty(m);
-    const Index i = tile.query_of(row);
-    if (Tile::column() == 0)
-      store_lse(view, tile.batch, tile.first_head, i, empty ? m : fused(view.scale, m, logf(warp.l[0][half])));
-#pragma unroll
-    for (int t = 0; t < Tile::width / 8; ++t) {
-      const int e = 8 * t + Tile::column();
-      if (e >= view.d_v) break;
-      const float* pair = &warp.acc[0][t][2 * half];
-      store_pair<T>(view, problem.o_paired, tile.batch, tile.first_head, i, e, empty ? 0.0f : pair[0],
-                    empty ? 0.0f : pair[1]);
-    }
-  }
-}
-
 template <class T, int D>
 __global__ void __launch_bounds__(BlockTeam::size, 2)
-    fa1_kernel(const __grid_constant__ TileProblem problem, const Index blocks_each, const Fa1State state) {
+    fa1_kernel(const __grid_constant__ TileProblem problem, const unsigned blocks_each, const Fa1State state) {
   using Tile = WarpTile<T, D, 1, fa1_block_k>;
   extern __shared__ char shared[];
   Fa1Memory<D>& memory = *reinterpret_cast<Fa1Memory<D>*>(shared);
   const ForwardView& view = problem.view;
-  const IndexRange all_blocks{0, block_count({0, view.tq}, problem.block_q)};
-  const Index slabs = block_count(all_blocks, blocks_each);
+  const IndexRange all_blocks{0, problem.query_blocks};
+  const unsigned slabs = (problem.query_blocks - 1) / blocks_each + 1;
   const IndexRange slab = block_range(all_blocks, blocks_each, blockIdx.x % slabs);
-  const Index head = blockIdx.x / slabs, b = head / view.q_heads, h = head % view.q_heads;
+  const unsigned head = blockIdx.x / slabs, b = head / problem.q_heads, h = head % problem.q_heads;
   const auto rows_of = [&](Index block) { return block_range({0, view.tq}, problem.block_q, block); };
 
   const Visibility see = view.visibility(b);
@@ -119,13 +95,13 @@ __global__ void __launch_bounds__(BlockTeam::size, 2)
   const IndexRange visited = visited_range(see, slab_rows, {0, view.tk});
   const bool tensor_masked = view.tensor_masked();
   const T* const q = view.q.row<const T>(b, h, 0);
-  const T* const k = view.k.row<const T>(b, view.kv_head(h), 0);
-  const T* const v = view.v.row<const T>(b, view.kv_head(h), 0);
+  const T* const k = view.k.row<const T>(b, h / problem.group, 0);
+  const T* const v = view.v.row<const T>(b, h / problem.group, 0);
   const std::uint32_t q_tile = shared_address(memory.q), k_tile = shared_address(memory.k),
                       v_tile = shared_address(memory.v);
-  const auto load = [](std::uint32_t to, const T* from, const View& t, Index d, bool chunked, IndexRange rows) {
-    load_tile<T, D, BlockTeam>(to, fa1_block_k, static_cast<int>(rows.size()), static_cast<int>(d), chunked,
-                               t.stride[3], [=](int row) { return from + (rows.begin + row) * t.stride[2]; });
+  const auto load = [](std::uint32_t to, const T* from, const View& t, const RowFormat& format, IndexRange rows) {
+    load_tile<T, D, fa1_block_k, BlockTeam>(to, from + rows.begin * t.stride[2], t.stride[2],
+                                            static_cast<int>(rows.size()), format);
   };
 
   const int first_row = static_cast<int>(threadIdx.x) / 32 * Tile::rows;
@@ -134,8 +110,8 @@ __global__ void __launch_bounds__(BlockTeam::size, 2)
   for (Index t = 0; t < block_count(visited, problem.block_k); ++t) {
     const IndexRange keys = block_range(visited, problem.block_k, t);
     __syncthreads();  // the tile before is done with
-    load(k_tile, k, view.k, view.d_qk, problem.k_chunked, keys);
-    load(v_tile, v, view.v, view.d_v, problem.v_chunked, keys);
+    load(k_tile, k, view.k, problem.k_format, keys);
+    if (!tensor_masked) load(v_tile, v, view.v, problem.v_format, keys);
     for (Index block = slab.begin; block < slab.end; ++block) {
       const IndexRange rows = rows_of(block);
       const TileClass seen = classify(see, rows, keys);
@@ -144,10 +120,10 @@ __global__ void __launch_bounds__(BlockTeam::size, 2)
       const Index first = head * view.tq + rows.begin + first_row;
       const int count = tile.count - first_row;
       __syncthreads();  // the block before is done with
-      load(q_tile, q, view.q, view.d_qk, problem.q_chunked, rows);
+      load(q_tile, q, view.q, problem.q_format, rows);
       if (tensor_masked) {
-        // V anew: the block before has cleared what it does not see.
-        load(v_tile, v, view.v, view.d_v, problem.v_chunked, keys);
+        // V anew for each block, which clears in it what it does not see.
+        load(v_tile, v, view.v, problem.v_format, keys);
         stage_mask<fa1_block_k, BlockTeam>(memory.codes, fa1_block_q, view, tile, see, keys);
       }
       commit_copies();
@@ -170,10 +146,10 @@ __global__ void __launch_bounds__(BlockTeam::size, 2)
           limit[0][half] = tile.visible_keys(see, first_row + Tile::row(0, half), keys);
         Tile::hide_beyond(x, limit);
       }
-      float divide[1][2];
-      warp.template weigh<Rescale::every_block>(x, c2, divide);
+      float after[1][2];
+      warp.weigh_normalised(x, c2, after);
       warp.accumulate(x, v_tile);
-      for (int half = 0; half < 2; ++half) warp.scale_row(0, half, divide[0][half]);
+      warp.scale_rows(after);
       save_state(state, first, count, view.d_v, warp);
     }
   }
@@ -185,7 +161,9 @@ __global__ void __launch_bounds__(BlockTeam::size, 2)
     // A block that saw no tile has no state yet.
     if (visited_range(see, rows, {0, view.tk}).size() > 0)
       load_state(state, head * view.tq + rows.begin + first_row, tile.count - first_row, view.d_v, warp);
-    finish_rows<T>(problem, tile, first_row, warp);
+    // O is normalised already, and l summed. The warp's rows of Q are free: nobody else reads them.
+    const float one[1][2] = {{1.0f, 1.0f}};
+    store_rows<T, D>(problem, tile, first_row, warp, warp.l, one, q_tile + TileLayout<D>::bytes(first_row));
   }
 }
 

@@ -27,7 +27,8 @@ struct Fa2Tiles {
     if (!refuse_head_dim("d_qk", p.q.shape[3], refusal) || !refuse_head_dim("d_v", p.v.shape[3], refusal)) return false;
     return with_tile_width(ForwardView(p), [&]<int D>() {
       using Shape = Fa2Shape<D>;
-      return refuse_block("block_q", p.tiling.block_q, p.q.shape[2], Shape::block_q, refusal) &&
+      return refuse_length(p.k.shape[2], refusal) &&
+             refuse_block("block_q", p.tiling.block_q, p.q.shape[2], Shape::block_q, refusal) &&
              refuse_block("block_k", p.tiling.block_k, p.k.shape[2], Shape::block_k, refusal) &&
              refuse_shared(sizeof(Fa2Memory<D>), facts, refusal) && refuse_grid(blocks<Shape>(p), refusal);
     });

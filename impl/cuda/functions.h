@@ -27,9 +27,6 @@ KernelEntry cuda_decode(CudaFormat format);
 // Forward for sm_90a: wgmma and the tensor memory accelerator, warp-specialised. fp16 and bf16 only.
 KernelEntry cuda_hopper(CudaFormat format);
 
-// Major number of the current device (8 for sm_80), 0 without one.
-int cuda_major();
-
 // Scan of rows of scores to (m, l); one step with values in the format; merges of states in fp32.
 KernelEntry cuda_scan();
 KernelEntry cuda_step(CudaFormat format);

@@ -22,28 +22,32 @@ struct CudaFunctions {
     if constexpr (K::op == ATTN_OP_MERGE) return validate_merge(p, K::needs(), why, size);
   }
 
-  // Without a device everything is NOT_RUN, whatever the problem.
+  // A step or a merge needs nothing of the device but to be there, which run() sees: it is not touched here.
   static std::int32_t supports(const attn_problem* p, char* why, std::size_t size) {
-    const DeviceFacts* facts = device_facts(why, size);
-    if (!facts) return ATTN_NO_DEVICE;
     const std::int32_t status = validate(*p, why, size);
     if (status != ATTN_OK) return status;
-    Refusal refusal(why, size);
-    K::refuse(*p, *facts, refusal);
-    return refusal.status();
+    if constexpr (K::op == ATTN_OP_FORWARD) {
+      const DeviceFacts* facts = device_facts(why, size);
+      if (!facts) return ATTN_NO_DEVICE;
+      Refusal refusal(why, size);
+      K::refuse(*p, *facts, refusal);
+      return refusal.status();
+    }
+    return ATTN_OK;
   }
   static std::size_t workspace_size(const attn_problem* p) { return K::workspace(*p); }
 
   static std::int32_t run(const attn_problem* p, void* workspace, std::size_t bytes, char* why, std::size_t size) {
     const std::int32_t status = supports(p, why, size);
     if (status != ATTN_OK) return status;
+    const DeviceFacts* facts = device_facts(why, size);
+    if (!facts) return ATTN_NO_DEVICE;
     if (K::workspace(*p) > bytes || (K::workspace(*p) > 0 && !workspace)) {
       if (why && size > 0)
         std::snprintf(why, size, "the workspace is smaller than workspace_size() says: allocate that many bytes");
       return ATTN_ERROR;
     }
-    return launch_status(K::launch(*p, workspace, *device_facts(why, size), static_cast<cudaStream_t>(p->stream)),
-                         K::what, why, size);
+    return launch_status(K::launch(*p, workspace, *facts, static_cast<cudaStream_t>(p->stream)), K::what, why, size);
   }
 
   static constexpr KernelEntry entry() { return {supports, workspace_size, run}; }

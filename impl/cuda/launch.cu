@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "impl/attention.h"
-#include "impl/cuda/functions.h"
 
 namespace attn {
 
@@ -53,11 +52,6 @@ const DeviceFacts* device_facts(char* why, std::size_t why_size) {
     return nullptr;
   }
   return &slot.facts;
-}
-
-int cuda_major() {
-  const DeviceFacts* facts = device_facts(nullptr, 0);
-  return facts ? facts->major : 0;
 }
 
 std::int32_t launch_status(cudaError_t error, const char* what, char* why, std::size_t why_size) {

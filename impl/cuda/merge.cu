@@ -95,7 +95,6 @@ struct Merge {
   static constexpr std::int32_t op = ATTN_OP_MERGE;
   static constexpr const char* what = "merge of two states";
   static Requirements needs() { return {ATTN_FP32, ATTN_FP32, false, Kind}; }
-  static void refuse(const attn_problem&, const DeviceFacts&, Refusal&) {}
   static std::size_t workspace(const attn_problem&) { return 0; }
 
   static cudaError_t launch(const attn_problem& p, void*, const DeviceFacts&, cudaStream_t stream) {

@@ -3,6 +3,7 @@
 
 #include "impl/contracts.h"
 #include "impl/cuda/functions.h"
+#include "impl/cuda/probe.h"
 #include "impl/cuda/tiling.h"
 #include "impl/registry.h"
 
@@ -32,8 +33,9 @@ attn_contract forward_contract(const Format& format, std::int32_t algorithm, con
   c.default_block_k = tiles.block_k;
   c.workspace_per_thread = 0;
   if (c.workspace_fixed > 0) c.workspace_fixed = 2 * cuda_alignment;
+  if (tiles.workspace > 0) c.workspace_fixed = static_cast<double>(tiles.workspace);
   if (algorithm == ATTN_ALG_SPLIT) c.max_splits = cuda_most_splits;
-  if (c.qk_accumulation == ATTN_ACC_TENSOR_CORE && cuda_major() == 8) {
+  if (c.qk_accumulation == ATTN_ACC_TENSOR_CORE && cuda_device().major == 8) {
     c.mma_terms = 8;
     c.mma_fraction_bits = 24;
   }
@@ -76,8 +78,8 @@ std::vector<attn_kernel> make_table() {
   forward("cuda.causal.fp16.p16", causal, cuda_causal(half.kernel), half, ATTN_ALG_FA2, cuda_mma_tiles);
   forward("cuda.causal.bf16.p16", causal, cuda_causal(bfloat.kernel), bfloat, ATTN_ALG_FA2, cuda_mma_tiles);
   forward("cuda.decode.fp32", decode, cuda_decode(single.kernel), single, ATTN_ALG_SPLIT, cuda_simt_tiles);
-  forward("cuda.decode.fp16.p16", decode, cuda_decode(half.kernel), half, ATTN_ALG_SPLIT, cuda_mma_tiles);
-  forward("cuda.decode.bf16.p16", decode, cuda_decode(bfloat.kernel), bfloat, ATTN_ALG_SPLIT, cuda_mma_tiles);
+  forward("cuda.decode.fp16.p16", decode, cuda_decode(half.kernel), half, ATTN_ALG_SPLIT, cuda_decode_tiles);
+  forward("cuda.decode.bf16.p16", decode, cuda_decode(bfloat.kernel), bfloat, ATTN_ALG_SPLIT, cuda_decode_tiles);
   forward("cuda.fa2-sm90.fp16.p16", hopper, cuda_hopper(half.kernel), half, ATTN_ALG_FA2, cuda_hopper_tiles);
   forward("cuda.fa2-sm90.bf16.p16", hopper, cuda_hopper(bfloat.kernel), bfloat, ATTN_ALG_FA2, cuda_hopper_tiles);
 

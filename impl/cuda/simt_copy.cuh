@@ -23,32 +23,38 @@ __device__ __forceinline__ void copy_element_async(std::uint32_t to, const float
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" : : "r"(to), "l"(from), "r"(real ? 4 : 0) : "memory");
 }
 
-// Fills `rows` rows of `Width` elements that stand `Stride` apart: row r < valid with the d elements at row_at(r), the
-// rest with zeros. All Threads threads of the block take part.
-template <int Threads, int Width, int Stride, class RowAt>
-__device__ __forceinline__ void copy_rows(float* to, int rows, int valid, int d, bool by_fours, Index element,
-                                          RowAt row_at) {
+// Fills Rows rows of Width elements that stand Stride apart: row r < valid with the d elements at row_at(r), the rest
+// with zeros. row_at is called for every row and looked at for the valid ones. All Threads threads of the block take
+// part.
+template <int Threads, int Rows, int Width, int Stride, class RowAt>
+__device__ __forceinline__ void copy_rows(float* to, int valid, int d, bool by_fours, Index element, RowAt row_at) {
   const int thread = static_cast<int>(threadIdx.x);
-  const std::uint32_t base = shared_address(to);
-  const auto address = [&](int row, int e) { return base + static_cast<std::uint32_t>(row * Stride + e) * 4u; };
   if (by_fours) {
-    constexpr int fours = Width / 4;
-    static_assert(Threads % fours == 0);
-    const int e = thread % fours * 4;
-#pragma unroll 4
-    for (int row = thread / fours; row < rows; row += Threads / fours) {
-      const bool real = row < valid && e < d;
-      copy_async(address(row, e), row_at(real ? row : 0) + (real ? e : 0), real);
-    }
+    constexpr int fours = Width / 4, step = Threads / fours, copies = Rows * fours / Threads;
+    static_assert(Threads % fours == 0 && Rows % step == 0);
+    const int e = thread % fours * 4, first = thread / fours;
+    const std::uint32_t base = shared_address(to + first * Stride + e);
+    const bool inside = e < d;
+#pragma unroll
+    for (int n = 0; n < copies; ++n)
+      copy_async(base + static_cast<std::uint32_t>(n * step * Stride) * 4u, row_at(first + n * step) + e,
+                 inside && first + n * step < valid);
   } else {
+    constexpr int step = Threads / Width;
     static_assert(Threads % Width == 0);
     const int e = thread % Width;
-#pragma unroll 4
-    for (int row = thread / Width; row < rows; row += Threads / Width) {
-      const bool real = row < valid && e < d;
-      copy_element_async(address(row, e), row_at(real ? row : 0) + (real ? e * element : 0), real);
-    }
+#pragma unroll 1
+    for (int row = thread / Width; row < Rows; row += step)
+      copy_element_async(shared_address(to + row * Stride + e), row_at(row) + e * element, e < d && row < valid);
   }
+}
+
+// The same for rows that are even distances apart.
+template <int Threads, int Rows, int Width, int Stride>
+__device__ __forceinline__ void copy_even_rows(float* to, int valid, int d, bool by_fours, Index element,
+                                               const float* from, Index distance) {
+  copy_rows<Threads, Rows, Width, Stride>(to, valid, d, by_fours, element,
+                                          [=](int row) { return from + row * distance; });
 }
 
 }  // namespace attn

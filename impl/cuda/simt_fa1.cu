@@ -90,21 +90,21 @@ __global__ void __launch_bounds__(simt_threads, D <= 64 && Rows < 4 ? 2 : 1)
   for (Index t = 0; t < block_count(visited, problem.block_k); ++t) {
     const IndexRange keys = block_range(visited, problem.block_k, t);
     __syncthreads();  // the tile before is done with
-    copy_rows<simt_threads, D, Memory::stride>(memory.k, simt_block_k, static_cast<int>(keys.size()),
-                                               static_cast<int>(view.d_qk), problem.k_by_fours, view.k.stride[3],
-                                               [=](int row) { return k + (keys.begin + row) * view.k.stride[2]; });
-    copy_rows<simt_threads, D, D>(memory.v, simt_block_k, static_cast<int>(keys.size()), static_cast<int>(view.d_v),
-                                  problem.v_by_fours, view.v.stride[3],
-                                  [=](int row) { return v + (keys.begin + row) * view.v.stride[2]; });
+    copy_even_rows<simt_threads, simt_block_k, D, Memory::stride>(
+        memory.k, static_cast<int>(keys.size()), static_cast<int>(view.d_qk), problem.k_by_fours, view.k.stride[3],
+        k + keys.begin * view.k.stride[2], view.k.stride[2]);
+    copy_even_rows<simt_threads, simt_block_k, D, D>(memory.v, static_cast<int>(keys.size()),
+                                                     static_cast<int>(view.d_v), problem.v_by_fours, view.v.stride[3],
+                                                     v + keys.begin * view.v.stride[2], view.v.stride[2]);
     for (Index block = slab.begin; block < slab.end; ++block) {
       const IndexRange rows = rows_of(block);
       const TileClass seen = classify(see, rows, keys);
       if (seen == TileClass::skip) continue;
       const TileRows<true> tile = tile_of(rows);
       __syncthreads();  // the block before is done with
-      copy_rows<simt_threads, D, Memory::stride>(
-          memory.q, Memory::block_q, tile.count, static_cast<int>(view.d_qk), problem.q_by_fours, view.q.stride[3],
-          [&](int row) { return view.q.row<const float>(b, h, rows.begin + row); });
+      copy_even_rows<simt_threads, Memory::block_q, D, Memory::stride>(
+          memory.q, tile.count, static_cast<int>(view.d_qk), problem.q_by_fours, view.q.stride[3],
+          view.q.row<const float>(b, h, rows.begin), view.q.stride[2]);
       commit_copies();
       const Index first = head * view.tq + rows.begin;
       mine.clear();
@@ -129,8 +129,7 @@ __global__ void __launch_bounds__(simt_threads, D <= 64 && Rows < 4 ? 2 : 1)
       } else {
         mine.template accumulate<false>(memory);
       }
-#pragma unroll
-      for (int i = 0; i < Rows; ++i) mine.scale_row(i, divide[i]);
+      mine.scale(divide);
       state.save(first, tile.count, view.d_v, mine);
     }
   }

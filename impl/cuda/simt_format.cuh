@@ -43,7 +43,13 @@ __device__ __forceinline__ bool is_hidden(float weight) {
   return __float_as_int(weight) == static_cast<int>(0x80000000);
 }
 
-// acc[i][.] += sum over four keys of weight[i] value[key][.], keys in increasing order.
+__device__ __forceinline__ float element(const float4& x, int i) {
+  return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
+}
+
+// acc[i][.] += sum over four keys of weight[i] value[key][.], keys in increasing order. Columns are gone through to and
+// fro, so that every product shares a factor with the one before it: the register file delivers two operands in a
+// cycle, and the third comes out of the operand's cache.
 template <bool Hides, int Rows>
 __device__ __forceinline__ void add_products(float (&acc)[Rows][4], const float4 (&weight)[Rows],
                                              const float4 (&value)[4]) {
@@ -51,12 +57,13 @@ __device__ __forceinline__ void add_products(float (&acc)[Rows][4], const float4
   for (int k = 0; k < 4; ++k)
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
-      const float w = k == 0 ? weight[i].x : k == 1 ? weight[i].y : k == 2 ? weight[i].z : weight[i].w;
+      const float w = element(weight[i], k);
       if (Hides && is_hidden(w)) continue;
-      acc[i][0] = fmaf(w, value[k].x, acc[i][0]);
-      acc[i][1] = fmaf(w, value[k].y, acc[i][1]);
-      acc[i][2] = fmaf(w, value[k].z, acc[i][2]);
-      acc[i][3] = fmaf(w, value[k].w, acc[i][3]);
+#pragma unroll
+      for (int along = 0; along < 4; ++along) {
+        const int e = i % 2 == 0 ? along : 3 - along;
+        acc[i][e] = fmaf(w, element(value[k], e), acc[i][e]);
+      }
     }
 }
 

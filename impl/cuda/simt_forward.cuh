@@ -119,15 +119,15 @@ __global__ void __launch_bounds__(simt_threads, D <= 64 ? 2 : 1)
   const float* const v = view.v.row<const float>(b, view.kv_head(first_head), 0);
   const auto tile_keys = [&](Index t) { return block_range(visited, problem.block_k, t); };
   const auto load_keys = [&](IndexRange keys) {
-    copy_rows<simt_threads, D, Memory::stride>(memory.k, simt_block_k, static_cast<int>(keys.size()),
-                                               static_cast<int>(view.d_qk), problem.k_by_fours, view.k.stride[3],
-                                               [=](int row) { return k + (keys.begin + row) * view.k.stride[2]; });
+    copy_even_rows<simt_threads, simt_block_k, D, Memory::stride>(
+        memory.k, static_cast<int>(keys.size()), static_cast<int>(view.d_qk), problem.k_by_fours, view.k.stride[3],
+        k + keys.begin * view.k.stride[2], view.k.stride[2]);
     commit_copies();
   };
   const auto load_values = [&](IndexRange keys) {
-    copy_rows<simt_threads, D, D>(memory.v, simt_block_k, static_cast<int>(keys.size()), static_cast<int>(view.d_v),
-                                  problem.v_by_fours, view.v.stride[3],
-                                  [=](int row) { return v + (keys.begin + row) * view.v.stride[2]; });
+    copy_even_rows<simt_threads, simt_block_k, D, D>(memory.v, static_cast<int>(keys.size()),
+                                                     static_cast<int>(view.d_v), problem.v_by_fours, view.v.stride[3],
+                                                     v + keys.begin * view.v.stride[2], view.v.stride[2]);
     commit_copies();
   };
 
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(simt_threads, D <= 64 ? 2 : 1)
   Tile mine;
   mine.clear();
   if (tiles > 0) {
-    copy_rows<simt_threads, D, Memory::stride>(
-        memory.q, Memory::block_q, tile.count, static_cast<int>(view.d_qk), problem.q_by_fours, view.q.stride[3],
+    copy_rows<simt_threads, Memory::block_q, D, Memory::stride>(
+        memory.q, tile.count, static_cast<int>(view.d_qk), problem.q_by_fours, view.q.stride[3],
         [&](int row) { return view.q.row<const float>(b, tile.head(row), tile.query_of(row)); });
     load_keys(tile_keys(0));
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "impl/attention.h"
+#include "impl/cuda/launch.h"
 
 namespace attn {
 
@@ -13,6 +14,6 @@ namespace attn {
 std::size_t scan_workspace(const attn_problem& p);
 
 // out.m, out.l = a extended by scores; looks at scores, a.m, a.l, out.m, out.l and tiling.splits alone.
-cudaError_t launch_scan(const attn_problem& p, void* workspace, cudaStream_t stream);
+cudaError_t launch_scan(const attn_problem& p, void* workspace, const DeviceFacts& facts, cudaStream_t stream);
 
 }  // namespace attn

@@ -44,6 +44,10 @@ template <int Rows, int D>
 struct SimtTile {
   using Memory = SimtMemory<Rows, D>;
   static constexpr int wide = D / 64, keys_each = simt_block_k / 16;
+  // Fragments are fetched one step ahead of their use where a multiprocessor holds one block; two blocks hide the
+  // latency by themselves, and have no registers for it.
+  static constexpr bool ahead = D > 64;
+  static constexpr int steps = ahead ? 2 : 1;  // of four elements or keys to an iteration: one for each buffer
   using Scores = float[Rows][keys_each];
 
   float acc[wide][Rows][4];
@@ -69,28 +73,54 @@ struct SimtTile {
     }
   }
 
-  // s[i][j] = q.k of row(i) and key lane() + 16 j, elements in increasing order.
+  // s[i][j] = q.k of row(i) and key lane() + 16 j, elements in increasing order. Fragments are fetched one step ahead
+  // of their use (the last step fetches the first again, for nothing), half of the rows at a time.
   __device__ static void scores(Scores& s, const Memory& memory, int d) {
-    const float* q = memory.q + row(0) * Memory::stride;
-    const float* k = memory.k + lane() * Memory::stride;
+    constexpr int half = Rows > 1 ? Rows / 2 : 1, halves = Rows / half;
+    const float* const q = memory.q + row(0) * Memory::stride;
+    const float* const k = memory.k + lane() * Memory::stride;
+    float4 x[2][half], y[2][keys_each];
+    const auto fetch_rows = [&](float4(&to)[half], int part, int e) {
+#pragma unroll
+      for (int i = 0; i < half; ++i)
+        to[i] = *reinterpret_cast<const float4*>(q + 2 * (part * half + i) * Memory::stride + e);
+    };
+    const auto fetch_keys = [&](float4(&to)[keys_each], int e) {
+#pragma unroll
+      for (int j = 0; j < keys_each; ++j) to[j] = *reinterpret_cast<const float4*>(k + 16 * j * Memory::stride + e);
+    };
 #pragma unroll
     for (int i = 0; i < Rows; ++i)
 #pragma unroll
       for (int j = 0; j < keys_each; ++j) s[i][j] = 0.0f;
-#pragma unroll(D <= 64 && Rows >= 8 ? 1 : 2)
-    for (int e = 0; e < d; e += 4) {
-      float4 y[keys_each];
+    if constexpr (ahead) {
+      fetch_keys(y[0], 0);
+      fetch_rows(x[0], 0, 0);
+    }
+#pragma unroll 1
+    for (int e = 0; e < d; e += 4 * steps) {
 #pragma unroll
-      for (int j = 0; j < keys_each; ++j) y[j] = *reinterpret_cast<const float4*>(k + 16 * j * Memory::stride + e);
+      for (int step = 0; step < steps; ++step) {
+        const int here = e + 4 * step, after = here + 4 < d ? here + 4 : 0;
+        fetch_keys(y[ahead ? 1 - step : step], ahead ? after : here);
 #pragma unroll
-      for (int i = 0; i < Rows; ++i) {
-        const float4 x = *reinterpret_cast<const float4*>(q + 2 * i * Memory::stride + e);
+        for (int part = 0; part < halves; ++part) {
+          const int now = (step * halves + part) % 2;
+          if constexpr (ahead) {
+            fetch_rows(x[1 - now], (part + 1) % halves, part + 1 < halves ? here : after);
+          } else {
+            fetch_rows(x[now], part, here);
+          }
 #pragma unroll
-        for (int j = 0; j < keys_each; ++j) {
-          s[i][j] = fmaf(x.x, y[j].x, s[i][j]);
-          s[i][j] = fmaf(x.y, y[j].y, s[i][j]);
-          s[i][j] = fmaf(x.z, y[j].z, s[i][j]);
-          s[i][j] = fmaf(x.w, y[j].w, s[i][j]);
+          for (int c = 0; c < 4; ++c)
+#pragma unroll
+            for (int i = 0; i < half; ++i)
+#pragma unroll
+              for (int along = 0; along < keys_each; ++along) {
+                const int j = i % 2 == 0 ? along : keys_each - 1 - along;  // to and fro: see add_products
+                float& sum = s[part * half + i][j];
+                sum = fmaf(element(x[now][i], c), element(y[step][j], c), sum);
+              }
         }
       }
     }
@@ -105,16 +135,18 @@ struct SimtTile {
   template <bool Hides, SimtRescale rescale>
   __device__ void weigh(const Scores& s, unsigned hidden, Memory& memory, float c2, float (&divide)[Rows]) {
     float* const p = memory.p + row(0) * Memory::p_stride + lane();
+    float factors[Rows];
+    bool moved = false;
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
       const float top = reduce_lanes<16>(max_nan(max_nan(s[i][0], s[i][1]), max_nan(s[i][2], s[i][3])), MaxOf{});
       const float risen = max_nan(m[i], top), reference = finite_max(risen) * c2;
-      float factor = risen == m[i] ? 1.0f : exp2_gradual(m[i] * c2 - reference);
+      float factor = risen == m[i] ? 1.0f : exp2_flushed(m[i] * c2 - reference);
       m[i] = risen;
       float weight[keys_each];
 #pragma unroll
       for (int j = 0; j < keys_each; ++j) {
-        weight[j] = exp2_gradual(exp2_argument(s[i][j], c2, reference));
+        weight[j] = exp2_flushed(exp2_argument(s[i][j], c2, reference));
         const bool hides = Hides && hidden >> (keys_each * i + j) & 1u;
         p[2 * i * Memory::p_stride + 16 * j] = hides ? hidden_weight : weight[j];
       }
@@ -128,35 +160,60 @@ struct SimtTile {
       } else {
         l[i] += sum;
       }
-      scale_row(i, factor);
+      factors[i] = factor;
+      moved |= factor != 1.0f;
     }
+    // A factor of 1 changes nothing; mostly no row of the warp has another.
+    if (__any_sync(0xffffffffu, moved)) scale(factors);
   }
 
-  // acc += P.V, keys in increasing order; the value of a key that a row does not see is not touched.
+  // acc += P.V, keys in increasing order; the value of a key that a row does not see is not touched. Fragments are
+  // fetched one step ahead of their use.
   template <bool Hides>
   __device__ void accumulate(const Memory& memory) {
     const float* const p = memory.p + row(0) * Memory::p_stride;
     const float* const v = memory.v + 4 * lane();
+    float4 weight[2][Rows], value[2][4];
+    const auto fetch_weights = [&](float4(&to)[Rows], int key) {
+#pragma unroll
+      for (int i = 0; i < Rows; ++i) to[i] = *reinterpret_cast<const float4*>(p + 2 * i * Memory::p_stride + key);
+    };
+    const auto fetch_values = [&](float4(&to)[4], int key, int c) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) to[k] = *reinterpret_cast<const float4*>(v + (key + k) * D + 64 * c);
+    };
+    if constexpr (ahead) {
+      fetch_weights(weight[0], 0);
+      fetch_values(value[0], 0, 0);
+    }
 #pragma unroll 1
-    for (int j = 0; j < simt_block_k; j += 4) {
-      float4 weight[Rows];
+    for (int key = 0; key < simt_block_k; key += 4 * steps) {
 #pragma unroll
-      for (int i = 0; i < Rows; ++i) weight[i] = *reinterpret_cast<const float4*>(p + 2 * i * Memory::p_stride + j);
+      for (int step = 0; step < steps; ++step) {
+        const int now = key + 4 * step, after = (now + 4) % simt_block_k;
+        fetch_weights(weight[ahead ? 1 - step : step], ahead ? after : now);
 #pragma unroll
-      for (int c = 0; c < wide; ++c) {
-        float4 value[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k) value[k] = *reinterpret_cast<const float4*>(v + (j + k) * D + 64 * c);
-        add_products<Hides>(acc[c], weight, value);
+        for (int c = 0; c < wide; ++c) {
+          const int buffer = (step * wide + c) % 2;
+          if constexpr (ahead) {
+            fetch_values(value[1 - buffer], c + 1 < wide ? now : after, (c + 1) % wide);
+          } else {
+            fetch_values(value[buffer], now, c);
+          }
+          add_products<Hides>(acc[c], weight[step], value[buffer]);
+        }
       }
     }
   }
 
-  __device__ void scale_row(int i, float factor) {
+  // Multiplies every row by its factor.
+  __device__ void scale(const float (&factors)[Rows]) {
 #pragma unroll
     for (int c = 0; c < wide; ++c)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) acc[c][i][e] *= factor;
+      for (int i = 0; i < Rows; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) acc[c][i][e] *= factors[i];
   }
 };
 

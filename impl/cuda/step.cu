@@ -144,11 +144,10 @@ struct Step {
   static constexpr std::int32_t op = ATTN_OP_STEP;
   static constexpr const char* what = "step of the online softmax";
   static Requirements needs() { return {Storage<T>::dtype, ATTN_FP32, false, ATTN_STATE_MLA}; }
-  static void refuse(const attn_problem&, const DeviceFacts&, Refusal&) {}
   static std::size_t workspace(const attn_problem& p) { return scan_workspace(p); }
 
-  static cudaError_t launch(const attn_problem& p, void* workspace, const DeviceFacts&, cudaStream_t stream) {
-    const cudaError_t error = launch_scan(p, workspace, stream);
+  static cudaError_t launch(const attn_problem& p, void* workspace, const DeviceFacts& facts, cudaStream_t stream) {
+    const cudaError_t error = launch_scan(p, workspace, facts, stream);
     const StepView s(p);
     const Index blocks = s.row_tiles * ceil_div(s.d_v, tile_columns);
     if (error != cudaSuccess || blocks == 0) return error;

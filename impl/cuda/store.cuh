@@ -2,7 +2,6 @@
 #pragma once
 
 #include "impl/cuda/forward_view.cuh"
-#include "impl/cuda/mma.cuh"
 
 namespace attn {
 
@@ -16,20 +15,6 @@ __device__ __forceinline__ void store_value(const ForwardView& view, Index b, In
     view.o.row<float>(b, h, i)[e * view.o.stride[3]] = x;
   else
     view.o.row<T>(b, h, i)[e * view.o.stride[3]] = rounded(x, T{});
-}
-
-// Elements e and e + 1, in one store where `paired` says that they can be.
-template <class T>
-__device__ __forceinline__ void store_pair(const ForwardView& view, bool paired, Index b, Index h, Index i, Index e,
-                                           float x, float y) {
-  if (!paired) {
-    store_value<T>(view, b, h, i, e, x);
-    store_value<T>(view, b, h, i, e + 1, y);
-  } else if (view.o_is_fp32) {
-    *reinterpret_cast<float2*>(view.o.row<float>(b, h, i) + e) = make_float2(x, y);
-  } else {
-    *reinterpret_cast<std::uint32_t*>(view.o.row<T>(b, h, i) + e) = pack_rounded<T>(x, y);
-  }
 }
 
 __device__ __forceinline__ void store_lse(const ForwardView& view, Index b, Index h, Index i, float x) {

@@ -11,26 +11,24 @@ namespace attn {
 struct TileProblem {
   ForwardView view;
   Index block_q, block_k;
-  bool q_chunked, k_chunked, v_chunked;
-  bool o_paired;  // two neighbouring elements of O are written at once
+  RowFormat q_format, k_format, v_format;
+  bool o_chunked;                         // O is written 16 bytes at a time
+  unsigned query_blocks, q_heads, group;  // of a head; of a batch entry; query heads to a kv head
 
   TileProblem(const attn_problem& p, Index most_q, Index most_k)
       : view(p),
         block_q(p.tiling.block_q > 0 ? smaller(p.tiling.block_q, most_q) : most_q),
         block_k(p.tiling.block_k > 0 ? smaller(p.tiling.block_k, most_k) : most_k),
-        q_chunked(in_chunks(p.q)),
-        k_chunked(in_chunks(p.k)),
-        v_chunked(in_chunks(p.v)),
-        o_paired(in_pairs(p.o)) {}
+        q_format(format_of(p.q)),
+        k_format(format_of(p.k)),
+        v_format(format_of(p.v)),
+        o_chunked(in_chunks(p.o)),
+        query_blocks(static_cast<unsigned>(block_count({0, view.tq}, block_q))),
+        q_heads(static_cast<unsigned>(view.q_heads)),
+        group(static_cast<unsigned>(view.kv_heads > 0 ? view.q_heads / view.kv_heads : 1)) {}
 
  private:
-  static bool in_pairs(const attn_tensor& t) {
-    const std::uintptr_t pair = t.dtype == ATTN_FP32 ? 8 : 4;
-    if (reinterpret_cast<std::uintptr_t>(t.data) % pair != 0 || t.stride[3] != 1) return false;
-    for (int axis = 0; axis < 3; ++axis)
-      if (t.shape[axis] > 1 && t.stride[axis] % 2 != 0) return false;
-    return true;
-  }
+  static RowFormat format_of(const attn_tensor& t) { return {static_cast<int>(t.shape[3]), t.stride[3], in_chunks(t)}; }
 };
 
 inline bool refuse_head_dim(const char* name, std::int64_t d, Refusal& refusal) {
@@ -51,6 +49,12 @@ inline bool refuse_grid(Index blocks, Refusal& refusal) {
   if (blocks <= 0x7fffffff) return true;
   return refusal.refuse("the problem needs %lld thread blocks; a CUDA grid has at most 2^31 - 1",
                         static_cast<long long>(blocks));
+}
+
+// Tiles of keys are counted in 32 bits.
+inline bool refuse_length(Index keys, Refusal& refusal) {
+  if (keys <= 0x7fffffff) return true;
+  return refusal.refuse("Tk is %lld; this kernel takes at most 2^31 - 1 keys", static_cast<long long>(keys));
 }
 
 inline bool refuse_shared(std::size_t bytes, const DeviceFacts& facts, Refusal& refusal) {

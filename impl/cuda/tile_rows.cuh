@@ -58,6 +58,7 @@ __device__ void clear_unseen_values(std::uint32_t tile, const std::uint8_t* code
   for (int at = Team::rank(); at < N * Layout::chunks; at += Team::size) {
     const int key = at / Layout::chunks;
     bool seen = false;
+#pragma unroll 4
     for (int row = 0; row < rows; ++row) seen = seen || codes[row * N + key] != mask_code::hidden;
     if (!seen)
       asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};"

@@ -46,7 +46,7 @@ struct WarpTile {
   float m[M][2], l[M][2];
 
   __device__ static int lane() { return static_cast<int>(threadIdx.x % 32); }
-  // Row of the warp that element e >= 2 * half of fragment `part` belongs to.
+  // Row of the warp that the lower or upper half of a lane's elements of fragment `part` belongs to.
   __device__ static int row(int part, int half) { return 16 * part + 8 * half + lane() / 4; }
   // Column of the lane's first element in a fragment of 8 columns.
   __device__ static int column() { return 2 * (lane() % 4); }
@@ -122,42 +122,15 @@ struct WarpTile {
         }
   }
 
-  // Scores become weights; m and l move on, and acc is brought to the new maximum. With Rescale::every_block, `divide`
-  // holds the factor that normalises acc once the tile's values are in.
-  template <Rescale rescale>
-  __device__ void weigh(Scores& x, float c2, float (&divide)[M][2]) {
-#pragma unroll
-    for (int part = 0; part < M; ++part)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float top = x[part][0][2 * half];
-#pragma unroll
-        for (int t = 0; t < N / 8; ++t) top = max_nan(max_nan(top, x[part][t][2 * half]), x[part][t][2 * half + 1]);
-        top = quad_max(top);
-        const bool sees = top != neg_infinity<float>;
-        const float old = m[part][half], risen = max_nan(old, top);
-        float factor = moved_max_factor(old, risen, c2);
-        const float offset = finite_max(risen) * c2;
-        float sum[2] = {0.0f, 0.0f};
-#pragma unroll
-        for (int t = 0; t < N / 8; ++t)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            float& w = x[part][t][2 * half + e];
-            w = exp2_flushed(exp2_argument(w, c2, offset));
-            sum[e] += w;
-          }
-        m[part][half] = risen;
-        l[part][half] = l[part][half] * factor;
-        if constexpr (rescale == Rescale::every_block) {
-          factor = sees ? l[part][half] : 1.0f;
-          l[part][half] += quad_sum(sum[0] + sum[1]);
-          divide[part][half] = sees ? reciprocal(l[part][half]) : 1.0f;
-        } else {
-          l[part][half] += sum[0] + sum[1];
-        }
-        scale_row(part, half, factor);
-      }
+  // Scores become weights; m and l move on, and acc is brought to the new maximum.
+  __device__ void weigh(Scores& x, float c2) {
+    float none[M][2];
+    weigh_as<Rescale::deferred>(x, c2, none);
+  }
+  // The same for an acc that is O itself: it becomes l times O, and `after` holds the factors that normalise it once
+  // the tile's values are in. l is the sum of the whole row then.
+  __device__ void weigh_normalised(Scores& x, float c2, float (&after)[M][2]) {
+    weigh_as<Rescale::every_block>(x, c2, after);
   }
 
   // acc += P.V, weights rounded to the input format.
@@ -186,18 +159,71 @@ struct WarpTile {
     }
   }
 
-  // Multiplies a row's acc. A factor of 1 changes nothing: where all rows of the warp have it, the products are left
-  // out.
-  __device__ void scale_row(int part, int half, float factor) {
-    if (!__any_sync(0xffffffffu, factor != 1.0f)) return;
+  // Multiplies acc. A factor of 1 changes nothing: where all rows of the warp have it, the products are left out.
+  __device__ void scale_rows(const float (&factor)[M][2]) {
+    bool moves = false;
+    each_row([&](int part, int half) { moves = moves || factor[part][half] != 1.0f; });
+    if (!__any_sync(0xffffffffu, moves)) return;
+    each_row([&](int part, int half) {
 #pragma unroll
-    for (int t = 0; t < D / 8; ++t) {
-      acc[part][t][2 * half] *= factor;
-      acc[part][t][2 * half + 1] *= factor;
-    }
+      for (int t = 0; t < D / 8; ++t) {
+        acc[part][t][2 * half] *= factor[part][half];
+        acc[part][t][2 * half + 1] *= factor[part][half];
+      }
+    });
+  }
+
+  // Calls f(part, half) for each row of the lane.
+  template <class F>
+  __device__ __forceinline__ static void each_row(F f) {
+#pragma unroll
+    for (int part = 0; part < M; ++part)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) f(part, half);
   }
 
  private:
+  // All rows move through each stage together: their chains of maxima, shuffles and sums hide each other's latency.
+  template <Rescale rescale>
+  __device__ void weigh_as(Scores& x, float c2, float (&after)[M][2]) {
+    float top[M][2], factor[M][2], offset[M][2];
+    bool sees[M][2];
+    each_row([&](int part, int half) {
+      top[part][half] = max_nan(x[part][0][2 * half], x[part][0][2 * half + 1]);
+#pragma unroll
+      for (int t = 1; t < N / 8; ++t)
+        top[part][half] = max_nan(max_nan(top[part][half], x[part][t][2 * half]), x[part][t][2 * half + 1]);
+    });
+    each_row([&](int part, int half) {
+      const float highest = quad_max(top[part][half]);
+      sees[part][half] = highest != neg_infinity<float>;
+      const float risen = max_nan(m[part][half], highest);
+      factor[part][half] = moved_max_factor(m[part][half], risen, c2);
+      offset[part][half] = finite_max(risen) * c2;
+      m[part][half] = risen;
+      l[part][half] *= factor[part][half];
+      if (rescale == Rescale::every_block) factor[part][half] = sees[part][half] ? l[part][half] : 1.0f;
+    });
+    scale_rows(factor);
+    each_row([&](int part, int half) {
+      float sum[2] = {0.0f, 0.0f};
+#pragma unroll
+      for (int t = 0; t < N / 8; ++t)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& w = x[part][t][2 * half + e];
+          w = exp2_flushed(exp2_argument(w, c2, offset[part][half]));
+          sum[e] += w;
+        }
+      if constexpr (rescale == Rescale::every_block) {
+        l[part][half] += quad_sum(sum[0] + sum[1]);
+        after[part][half] = sees[part][half] ? reciprocal(l[part][half]) : 1.0f;
+      } else {
+        l[part][half] += sum[0] + sum[1];
+      }
+    });
+  }
+
   __device__ static float hidden_or(float x, std::uint8_t code) {
     if (code == mask_code::invalid) return __int_as_float(0x7fffffff);
     return code == mask_code::hidden ? neg_infinity<float> : x;

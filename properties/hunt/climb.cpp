@@ -5,6 +5,7 @@
 #include "properties/generate.h"
 #include "properties/hunt/hunt.h"
 #include "properties/hunt/moves.h"
+#include "properties/limits.h"
 
 namespace attest {
 namespace {
@@ -44,6 +45,7 @@ class Hunt {
   bool takes_accumulator() const {
     Case c;
     c.out = OutDType::accumulator;
+    if (const Limits& limits = limits_of(kernel_); limits.picky) c.shape.d_qk = c.shape.d_v = limits.dimensions.front();
     if (needs_causal(kernel_)) c.mask.causal = Causal::bottom_right;
     const Problem p(c, formats_for(kernel_));
     char why[256] = "";

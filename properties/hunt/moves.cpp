@@ -7,6 +7,7 @@
 #include "oracle/bound.h"
 #include "oracle/recipe.h"
 #include "properties/evaluate.h"
+#include "properties/limits.h"
 #include "properties/state.h"
 
 namespace attest::hunting {
@@ -168,7 +169,7 @@ Case frozen(const Kernel& kernel, const Case& c) {
     const auto x = p.input(tensor);
     set_literal(out, tensor, {x.begin(), x.end()});
   }
-  return out;
+  return limits_of(kernel).picky ? made_acceptable(with_accepted_dimensions(out, kernel), kernel) : out;
 }
 
 Case start_case(const Kernel& kernel, Random& random, OutDType out) {
@@ -248,7 +249,7 @@ Case weights_case(const Case& c) {
 }
 
 WeightErrors weight_errors(const Kernel& kernel, const Case& weights, std::int64_t i) {
-  Problem p(weights, formats_for(kernel));
+  Problem p(with_accepted_dimensions(weights, kernel), formats_for(kernel));
   WeightErrors out;
   if (execute(kernel, p).status != Outcome::pass) return out;
   const auto o = p.output("o");

@@ -79,12 +79,13 @@ CheckResult check_deterministic(const Case& c, const Kernel& kernel, const LawCo
   if (!first.ok()) return stopped(first.execution);
   Tally tally;
   Case x = c;
-  for (const std::int32_t threads : {c.tiling.threads, 1, 2, 3}) {
-    x.tiling.threads = threads;
+  for (std::int64_t n = 0; n < context.launches; ++n) {
+    const auto threads = static_cast<std::int32_t>(n % 4);
+    x.tiling.threads = threads > 0 ? threads : c.tiling.threads;
     const Run run = run_case(kernel, x);
     if (!run.ok()) return stopped(run.execution);
     agree_runs(tally, kernel, first.problem, run.problem, bitwise, context,
-               "against a run with " + std::to_string(threads) + " threads");
+               "against run " + std::to_string(n + 2) + " with " + std::to_string(x.tiling.threads) + " threads");
     if (tally.failed()) break;
   }
   return tally.finish("the problem has no output elements");

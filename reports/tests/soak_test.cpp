@@ -134,10 +134,13 @@ TEST(Soak, AFailureIsLoggedAndCanBeRepeated) {
 }
 
 TEST(Soak, EndsByTheClockAndBySignals) {
-  EXPECT_EQ(run_tool(small + "--seconds 0.5 --log s.jsonl").code, 0);
+  // A round takes a tenth of a second, under a sanitizer on a busy machine fifty times that.
+  EXPECT_EQ(run_tool(small + "--seconds 5 --log s.jsonl").code, 0);
   for (const std::string signal : {"INT", "TERM"}) {
-    const Ran r = run_shell("'" ATTEST_TOOL "' " + small + "--log " + signal + ".jsonl & pid=$!; sleep 1; kill -" +
-                            signal + " $pid; wait $pid");
+    const Ran r = run_shell("'" ATTEST_TOOL "' " + small + "--log " + signal +
+                            ".jsonl & pid=$!; for i in $(seq 600); do [ \"$(cat " + signal +
+                            ".jsonl 2>/dev/null | wc -l)\" -gt 1 ] && break; sleep 0.1; done; kill -" + signal +
+                            " $pid; wait $pid");
     EXPECT_EQ(r.code, 0) << signal << r.out << r.err;
     EXPECT_NE(r.out.find("PASS  soak"), std::string::npos) << r.out;
     EXPECT_GT(lines(signal + ".jsonl").size(), 1u);

@@ -66,7 +66,7 @@ class Checking {
         kernels_(select_kernels(options.selection)),
         absent_(drop_absent(kernels_)),
         laws_(select_laws(options.selection.laws)),
-        context_(context_for(case_, lambda_for(0))) {
+        context_(context_for(case_, lambda_for(0), options.launches)) {
     // The gate samples the rows of large problems; here is time for all of them, up to a whole layer.
     constexpr std::int64_t patience = 20000;
     const Shape& s = case_.shape;

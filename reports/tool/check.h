@@ -14,7 +14,8 @@ namespace attest {
 struct CheckOptions {
   Selection selection;
   std::string file;
-  bool all = false;  // every element, not only the worst ten
+  bool all = false;                               // every element, not only the worst ten
+  std::int64_t launches = LawContext().launches;  // of the law `deterministic`
   IsolationOptions isolation;
 };
 

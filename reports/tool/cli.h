@@ -20,6 +20,8 @@ void add_check(CLI::App& app, Action& action);
 void add_mutants(CLI::App& app, Action& action);
 void add_field(CLI::App& app, Action& action);
 void add_hunt(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 
 // What several subcommands say and ask.
 extern const char* const exit_codes;

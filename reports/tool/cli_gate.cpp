@@ -95,6 +95,9 @@ void add_gate(CLI::App& app, Action& action) {
       ->type_name("X");
   g->add_option("--require-contract", gate.require_preset, "Refuse kernels whose Contract is not this preset (glob)")
       ->type_name("PRESET");
+  g->add_option("--launches", gate.launches, "Runs that the law deterministic compares with the first")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
   g->add_option("--corpus", gate.corpus, "Directory of .case files to replay; 'none' for none")->type_name("DIR");
   g->add_option("--waivers", gate.waivers, "Ledger of known failures: kernel, law, reason, expires")->type_name("FILE");
   g->add_option("--out", gate.out, "Where failing .case files go")->type_name("DIR")->capture_default_str();
@@ -124,6 +127,9 @@ void add_check(CLI::App& app, Action& action) {
   c->add_option("FILE", check.file, "The case")->required();
   add_selection(*c, check.selection, true);
   c->add_flag("--all", check.all, "Every element, not only the worst ten");
+  c->add_option("--launches", check.launches, "Runs that the law deterministic compares with the first")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
   add_isolation(*c, check.isolation);
   c->callback(
       [options, &action] { action = [options] { return run_guarded("", [&] { return run_check(*options); }); }; });

@@ -1,7 +1,8 @@
-// mutants, field and hunt: what judges the gate itself.
+// mutants, field and hunt: what judges the gate itself; calibrate: what its bounds rest on.
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "reports/tool/calibrate.h"
 #include "reports/tool/cli.h"
 #include "reports/tool/field.h"
 #include "reports/tool/guard.h"
@@ -9,6 +10,28 @@
 #include "reports/tool/mutants.h"
 
 namespace attest {
+namespace {
+
+constexpr const char* calibrate_help = R"(
+A bound is only as good as its constants. This command measures them on the current CUDA device and holds every CUDA
+Contract to them:
+  exp_error, rescale_exp_error, log_relative, division_error
+      all 2^32 inputs of the special functions that the kernels call, and of those that they could, against fp64;
+      the worst inputs are computed again at 200 bits
+  mma_terms, mma_fraction_bits
+      random dot products of mma.sync and wgmma, bit for bit beside the model of their accumulation, over inputs from
+      ordinary to extreme; other models must miss
+  and that exp2(0) is 1, what is flushed to 0, that P is rounded to nearest even, that no NaN or infinity appears.
+
+Examples:
+  attest calibrate
+  attest calibrate --dots 1000000 --quiet
+  attest calibrate --json calibrate.json --markdown calibrate.md
+
+Exit codes: 0 every claim holds, or there is no device; 1 a Contract claims less than was measured; 2 usage or bad
+input; 3 a device is required and there is none.)";
+
+}  // namespace
 
 void add_mutants(CLI::App& app, Action& action) {
   const auto options = std::make_shared<MutantOptions>();
@@ -16,9 +39,11 @@ void add_mutants(CLI::App& app, Action& action) {
   CLI::App* m = app.add_subcommand("mutants", "The kill matrix: planted bugs x laws, with the gate's own budget");
   m->footer(
       std::string("\nExamples:\n  attest mutants\n  attest mutants --mutants 'split-*' --cases 4 --seeds 1,2,3\n") +
+      "  attest mutants --device cuda                    the GPU mutants; those that results do not show are judged "
+      "by\n"
+      "                                                  compute-sanitizer\n" +
       "\nExit codes: 0 every mutant is killed in time, every control passes, over three seeds and more every law earns "
-      "its "
-      "place; 1 not so; 2 usage or bad input.");
+      "its place; 1 not so; 2 usage or bad input; 3 --require cuda, and a GPU mutant is NOT_RUN.");
   m->add_option("--mutants", mutants.mutants, "Mutants to judge (globs). Default: all")->type_name("GLOB");
   m->add_option("--laws", mutants.laws, "Laws to check (globs). Default: all")->type_name("GLOB");
   m->add_option("--seed,--seeds", mutants.seeds, "Seeds of everything random: one matrix for each")
@@ -36,6 +61,21 @@ void add_mutants(CLI::App& app, Action& action) {
   m->add_option("--json", mutants.json, "Write the matrix as JSON; '-' for standard output")->type_name("FILE");
   m->add_option("--markdown", mutants.markdown, "Write the matrix as Markdown")->type_name("FILE");
   m->add_flag("--quiet", mutants.quiet, "Only survivors, false alarms and the verdict");
+  m->add_option("--device", mutants.device, "Mutants of this device: cpu, or cuda, each in processes of its own")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  m->add_option_function<std::string>(
+       "--require", [&mutants](const std::string&) { mutants.device = "cuda", mutants.require_cuda = true; },
+       "cuda: --device cuda, and exit 3 where a GPU mutant is NOT_RUN")
+      ->check(CLI::IsMember({"cuda"}))
+      ->type_name("DEVICE");
+  m->add_option("--limit-seconds", mutants.limit_seconds, "GPU: longest that one check may take")
+      ->capture_default_str()
+      ->check(seconds_fault, "", "");
+  m->add_option(
+       "--one", mutants.one,
+       "GPU: one mutant or control in this process, for a debugger; PART is laws, kill, corpus, targeted or launch")
+      ->type_name("PART:NAME");
   m->callback([options, &action] {
     action = [options] {
       MutantOptions& mutants = *options;
@@ -103,6 +143,27 @@ void add_hunt(CLI::App& app, Action& action) {
         hunt.worst = !hunt.selection.plugins.empty() || default_corpus() == "none" ? "attest-worst"
                                                                                    : default_corpus() + "/worst";
       return run_guarded("", [&] { return run_hunt(hunt); });
+    };
+  });
+}
+
+void add_calibrate(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<CalibrateOptions>();
+  CalibrateOptions& o = *options;
+  CLI::App* c = app.add_subcommand("calibrate", "Measure the constants of the CUDA Contracts on this device");
+  c->footer(calibrate_help);
+  c->add_option("--seed", o.seed, "Seed of the random dot products")->capture_default_str()->check(seed_fault, "", "");
+  c->add_option("--dots", o.dots, "Random dot products for each instruction and kind of input; chains get a quarter")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  c->add_option("--require", o.require, "cuda: without a device exit 3")->check(CLI::IsMember({"cuda"}));
+  c->add_option("--json", o.json, "Write the result as JSON; '-' for standard output")->type_name("FILE");
+  c->add_option("--markdown", o.markdown, "Write the tables as Markdown")->type_name("FILE");
+  c->add_flag("--quiet", o.quiet, "Only the constants and the verdict");
+  c->callback([options, &action] {
+    action = [options] {
+      if (options->json == "/dev/stdout") options->json = "-";
+      return run_calibrate(*options);
     };
   });
 }

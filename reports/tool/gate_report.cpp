@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "properties/check.h"
+#include "properties/device.h"
 #include "reports/tool/gate.h"
 #include "reports/tool/text.h"
 
@@ -87,6 +88,9 @@ std::string gate_json(const Plan& plan, const GateOptions& options, const GateRe
   out["truncated"] = result.truncated;
   out["interrupted"] = result.interrupted;
   out["build"] = build_hash();
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                  [](const LoadedKernel& k) { return k.kernel.abi->device == ATTN_DEVICE_CUDA; }))
+    for (const auto& [name, value] : describe_device(ATTN_DEVICE_CUDA)) out["device"][name] = value;
   out["shard"] = std::to_string(options.shard) + "/" + std::to_string(options.shards);
   out["cases_per_pair"] = options.cases;
   out["corpus_cases"] = plan.corpus.size();

@@ -69,7 +69,7 @@ void run_unit(Judging& judging, std::size_t order) {
   {
     const CrashNote note(from ? from->path : judging.file_name(pair, hash), from ? "" : to_text(c), kernel.name,
                          std::string(pair.law->name), plugin_flags(judging.options.selection));
-    r = check_case(c, kernel, *pair.law, context_for(c, plan.lambda));
+    r = check_case(c, kernel, *pair.law, context_for(c, plan.lambda, plan.launches));
   }
   const std::scoped_lock hold(judging.lock);
   tally.add(order, from != nullptr, judging.case_name(unit, hash), c, r);
@@ -83,8 +83,9 @@ void shrink(const Judging& judging, const Pair& pair, Failure& failure, int max_
   const double lambda = judging.plan.lambda;
   const CrashNote note(judging.file_name(pair, case_hash(failure.data)), to_text(failure.data), kernel.name,
                        std::string(pair.law->name), plugin_flags(judging.options.selection));
-  const Case small = shrink_failure(failure.data, kernel, *pair.law, context_for(failure.data, lambda), max_checks);
-  const CheckResult again = check_case(small, kernel, *pair.law, context_for(small, lambda));
+  const Case small = shrink_failure(failure.data, kernel, *pair.law,
+                                    context_for(failure.data, lambda, judging.plan.launches), max_checks);
+  const CheckResult again = check_case(small, kernel, *pair.law, context_for(small, lambda, judging.plan.launches));
   if (again.outcome != Outcome::fail) return;
   failure.data = small;
   failure.result = again;

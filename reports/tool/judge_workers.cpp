@@ -57,7 +57,7 @@ std::string serve(const Judging& judging, const std::string& request, const Anno
     const auto placement = static_cast<Placement>(in.number());
     const std::uint64_t seed = in.number();
     const Case c = parse_case(in.text(), "a shrunk case");
-    LawContext context = context_for(c, plan.lambda);
+    LawContext context = context_for(c, plan.lambda, plan.launches);
     context.seed = seed;
     a.result = check_here(c, pair, context, placement);
     return answer(a);
@@ -73,7 +73,7 @@ std::string serve(const Judging& judging, const std::string& request, const Anno
     a.hash = case_hash(c);
     announce(to_text(c));
   }
-  a.result = check_here(c, pair, context_for(c, plan.lambda), placement_of(unit));
+  a.result = check_here(c, pair, context_for(c, plan.lambda, plan.launches), placement_of(unit));
   return answer(a);
 }
 

@@ -31,21 +31,27 @@ bool is_large(const Case& c) {
   return static_cast<double>(s.batch * s.q_heads) * static_cast<double>(s.tq) * static_cast<double>(s.tk) > 1e5;
 }
 
-// Checks in the gate's order, index by index over all laws with the corpus after the first round. A law that has killed
-// is not asked again; the rest go on to the end of the budget, so that the matrix is whole.
-void judge_kernel(KillRow& row, const std::vector<const Law*>& laws, int cases, std::uint64_t seed, double lambda) {
+}  // namespace
+
+// Index by index over all laws with the corpus after the first round. A law that has killed is not asked again; the
+// rest go on to the end of the budget, so that the matrix is whole.
+void judge_kernel(KillRow& row, const std::vector<const Law*>& laws, int cases, std::uint64_t seed, double lambda,
+                  const Watch& watch) {
   const double start = processor_seconds();
   const Kernel& kernel = row.kernel.kernel;
   std::int64_t checks = 0;
+  bool ended = false;
   const auto check = [&](std::size_t law, const Case& c, const std::string& name) {
     Cell& cell = row.cells[law];
-    if (cell.killed || !laws[law]->why_not(c, kernel).empty()) return;
+    if (ended || cell.killed || !laws[law]->why_not(c, kernel).empty()) return;
+    watch.before(*laws[law], name);
     const CheckResult r = check_case(c, kernel, *laws[law], context_for(c, lambda));
     if (r.outcome == Outcome::rejected) return;
     ++cell.checks, ++checks;
     if (r.outcome != Outcome::fail) return;
     cell.killed = true;
     cell.killing_case = name;
+    ended = watch.ended();
     if (row.killed()) return;
     row.first_law = laws[law]->name;
     row.first_case = name;
@@ -53,9 +59,9 @@ void judge_kernel(KillRow& row, const std::vector<const Law*>& laws, int cases, 
     row.seconds_to_kill = processor_seconds() - start;
     row.reason = describe(r);
   };
-  for (int index = 0; index < cases; ++index) {
+  for (int index = 0; index < cases && !ended; ++index) {
     for (std::size_t law = 0; law < laws.size(); ++law) {
-      if (row.cells[law].killed) continue;
+      if (ended || row.cells[law].killed) continue;
       check(law, generated_case(kernel, *laws[law], seed, index), "generated " + std::to_string(index));
     }
     if (index > 0) continue;
@@ -65,19 +71,27 @@ void judge_kernel(KillRow& row, const std::vector<const Law*>& laws, int cases, 
   }
 }
 
+KillRow make_row(Kernel kernel, const Mutant* mutant, const std::vector<const Law*>& laws,
+                 const std::vector<CorpusCase>& corpus, bool with_large) {
+  KillRow r;
+  r.kernel.kernel = std::move(kernel);
+  r.mutant = mutant;
+  r.cells.resize(laws.size());
+  for (const CorpusCase& c : corpus) {
+    if (!with_large && is_large(c.data)) continue;
+    for (std::size_t law = 0; law < laws.size(); ++law)
+      if (concerns(c.data, r.kernel.kernel, *laws[law])) r.replay.emplace_back(&c, law);
+  }
+  return r;
+}
+
+namespace {
+
 std::vector<KillRow> make_rows(const MutantOptions& options, const std::vector<const Law*>& laws,
                                const std::vector<CorpusCase>& corpus) {
   std::vector<KillRow> rows;
   const auto add = [&](Kernel& k, const Mutant* m, bool with_large = true) {
-    KillRow& r = rows.emplace_back();
-    r.kernel.kernel = std::move(k);
-    r.mutant = m;
-    r.cells.resize(laws.size());
-    for (const CorpusCase& c : corpus) {
-      if (!with_large && is_large(c.data)) continue;
-      for (std::size_t law = 0; law < laws.size(); ++law)
-        if (concerns(c.data, r.kernel.kernel, *laws[law])) r.replay.emplace_back(&c, law);
-    }
+    rows.push_back(make_row(std::move(k), m, laws, corpus, with_large));
   };
   for (Kernel& k : mutants::control_kernels()) add(k, nullptr);
   for (Kernel& k : variants::variant_kernels()) add(k, nullptr, false);
@@ -92,7 +106,10 @@ std::vector<KillRow> make_rows(const MutantOptions& options, const std::vector<c
   return rows;
 }
 
+}  // namespace
+
 void count(KillMatrix& m, double most_seconds) {
+  m.planted = m.killed = m.alarms = m.late = m.not_run = 0;
   std::vector<double> seconds;
   for (const KillRow& r : m.rows) {
     if (!r.mutant) {
@@ -100,6 +117,7 @@ void count(KillMatrix& m, double most_seconds) {
       continue;
     }
     ++m.planted;
+    m.not_run += !r.not_run.empty();
     if (!r.killed()) continue;
     ++m.killed;
     m.late += r.seconds_to_kill > most_seconds;
@@ -110,8 +128,6 @@ void count(KillMatrix& m, double most_seconds) {
   m.median_seconds = seconds[seconds.size() / 2];
   m.most_seconds = seconds.back();
 }
-
-}  // namespace
 
 int KillMatrix::kills_of(std::size_t law) const {
   return static_cast<int>(

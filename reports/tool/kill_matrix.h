@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct KillRow {
   std::int64_t checks_to_kill = 0;
   double seconds_to_kill = 0;  // of processor time, so that a busy machine changes nothing
   std::string reason;          // what the first finding said
+  std::string not_run;         // why what must kill it cannot run here, if nothing else killed it
 
   bool killed() const { return !first_law.empty(); }
   std::string name() const { return mutant ? std::string(mutant->name) : kernel.kernel.name; }
@@ -37,16 +39,33 @@ struct KillRow {
 // The matrix of one seed.
 struct KillMatrix {
   std::uint64_t seed = 0;
-  std::vector<const Law*> laws;
-  std::vector<KillRow> rows;  // controls first
+  std::string about;             // a paragraph for the report: the device, if there is one
+  std::vector<const Law*> laws;  // of GPU mutants: then the tools of compute-sanitizer, as columns of the same kind
+  std::vector<KillRow> rows;     // controls first
 
-  std::size_t planted = 0, killed = 0, alarms = 0, late = 0;
+  std::size_t planted = 0, killed = 0, alarms = 0, late = 0, not_run = 0;
   double median_seconds = 0, most_seconds = 0;
 
   int kills_of(std::size_t law) const;
   // The mutants that this law alone kills.
   std::vector<const mutants::Mutant*> only_killer_of(std::size_t law) const;
 };
+
+// What a caller may do between the checks of a kernel.
+struct Watch {
+  std::function<void(const Law&, const std::string& name)> before = [](const Law&, const std::string&) {};
+  std::function<bool()> ended = [] { return false; };  // after a kill: nothing can run any more
+};
+// Fills the row: checks in the gate's order until the budget is used up.
+void judge_kernel(KillRow& row, const std::vector<const Law*>& laws, int cases, std::uint64_t seed, double lambda,
+                  const Watch& watch = {});
+
+// A row for this kernel, with the corpus cases that concern it.
+KillRow make_row(Kernel kernel, const mutants::Mutant* mutant, const std::vector<const Law*>& laws,
+                 const std::vector<CorpusCase>& corpus, bool with_large = true);
+
+// The totals of a matrix whose rows are filled.
+void count(KillMatrix& m, double most_seconds);
 
 // Raises UsageError if no mutant or no law matches. Progress goes to a terminal on standard error.
 KillMatrix fill_matrix(const MutantOptions& options, const std::vector<CorpusCase>& corpus, std::uint64_t seed);

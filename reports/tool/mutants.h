@@ -18,10 +18,17 @@ struct MutantOptions {
   std::string markdown;                    // path or empty
   int jobs = 0;                            // 0: one for each core
   bool quiet = false;
+
+  std::string device = "cpu";  // or "cuda": the GPU mutants and their controls instead
+  bool require_cuda = false;   // exit 3 where a GPU mutant is NOT_RUN
+  std::string one;             // "PART:NAME": one of them in this process, as mutants_device.h says
+  double limit_seconds =
+      20;  // longest that one check of a GPU mutant may take; a targeted case may take six times that
 };
 
 // Runs the controls (correct kernels) and all mutants, seed by seed. Returns 0 when every mutant is killed in time,
 // every control passes and, of a whole matrix, every law earns its place; else 1. Raises UsageError or CaseError.
+// Of GPU mutants: 0 too where there is no device, unless it is required: 3.
 int run_mutants(const MutantOptions& options);
 
 // Why a law stays although no planted bug is seen by it alone; "" for laws that have such a mutant.

@@ -66,9 +66,10 @@ std::string matrix_text(const KillMatrix& m) {
     out += text("%-30s", r.name().c_str());
     for (const Cell& c : r.cells) out += c.killed ? "  x" : c.checks > 0 ? "  ." : "   ";
     out += text("  %-18s %7lld %8.3f  %s\n",
-                r.killed() ? r.first_law.c_str()
-                : r.mutant ? "SURVIVES"
-                           : "passes",
+                r.killed()           ? r.first_law.c_str()
+                : !r.not_run.empty() ? "NOT_RUN"
+                : r.mutant           ? "SURVIVES"
+                                     : "passes",
                 static_cast<long long>(r.checks_to_kill), r.seconds_to_kill,
                 r.mutant ? std::string(r.mutant->description).c_str() : "control: no bug");
   }
@@ -97,7 +98,8 @@ std::string problems_text(const KillMatrix& m, double most_seconds) {
       continue;
     }
     const std::string name = "mutant." + r.name();
-    if (!r.killed()) out += "SURVIVES " + name + ": " + std::string(r.mutant->description) + "\n";
+    if (!r.not_run.empty()) out += "NOT_RUN " + name + ": " + r.not_run + "\n";
+    if (!r.killed() && r.not_run.empty()) out += "SURVIVES " + name + ": " + std::string(r.mutant->description) + "\n";
     if (r.killed() && r.seconds_to_kill > most_seconds)
       out += "LATE " + name + text(": killed after %.1f s; the limit is %g s\n", r.seconds_to_kill, most_seconds);
     const auto expected =
@@ -109,11 +111,12 @@ std::string problems_text(const KillMatrix& m, double most_seconds) {
 }
 
 std::string verdict_line(const KillMatrix& m, bool pass) {
+  const std::string not_run = m.not_run > 0 ? text("%zu NOT_RUN, ", m.not_run) : "";
   return text(
-      "%s  seed %llu: %zu of %zu mutants killed, %zu late, %zu false alarms of %zu controls; "
+      "%s  seed %llu: %zu of %zu mutants killed, %s%zu late, %zu false alarms of %zu controls; "
       "seconds to the kill: median %.3f, most %.3f\n",
-      pass ? "PASS" : "FAIL", static_cast<unsigned long long>(m.seed), m.killed, m.planted, m.late, m.alarms,
-      m.rows.size() - m.planted, m.median_seconds, m.most_seconds);
+      pass ? "PASS" : "FAIL", static_cast<unsigned long long>(m.seed), m.killed, m.planted, not_run.c_str(), m.late,
+      m.alarms, m.rows.size() - m.planted, m.median_seconds, m.most_seconds);
 }
 
 std::string matrix_json(const std::vector<KillMatrix>& runs, const std::vector<LawWorth>& laws,
@@ -123,6 +126,7 @@ std::string matrix_json(const std::vector<KillMatrix>& runs, const std::vector<L
   j["verdict"] = pass ? "pass" : "fail";
   j["cases"] = options.cases;
   j["limit_seconds"] = options.seconds;
+  if (options.device != "cpu") j["device"] = options.device, j["about"] = runs.front().about;
   for (const LawWorth& w : laws)
     j["laws"].push_back({{"name", w.name}, {"kills", w.kills}, {"only_killer_of", w.only}, {"why_it_stays", w.stays}});
   for (const KillMatrix& run : runs) {
@@ -135,6 +139,7 @@ std::string matrix_json(const std::vector<KillMatrix>& runs, const std::vector<L
         m["class"] = r.mutant->bug_class, m["bug"] = r.mutant->description, m["expected_killer"] = r.mutant->killer;
       m["contract"] = r.kernel.kernel.contract_name;
       m["first_law"] = r.first_law, m["first_case"] = r.first_case, m["finding"] = r.reason;
+      if (!r.not_run.empty()) m["not_run"] = r.not_run;
       m["checks_to_kill"] = r.checks_to_kill, m["seconds_to_kill"] = r.seconds_to_kill;
       for (std::size_t l = 0; l < run.laws.size(); ++l) {
         const Cell& c = r.cells[l];
@@ -161,7 +166,7 @@ std::string matrix_markdown(const std::vector<KillMatrix>& runs, const std::vect
   const KillMatrix& first = runs.front();
   std::vector<std::string> seeds;
   for (const KillMatrix& m : runs) seeds.push_back(std::to_string(m.seed));
-  std::string out = "# Kill matrix\n\n";
+  std::string out = "# Kill matrix\n\n" + first.about + (first.about.empty() ? "" : "\n\n");
   out += text(
       "%zu planted bugs and %zu correct kernels under %zu laws: %d generated cases for each kernel and law, and "
       "the corpus, under the seeds %s. A kill may take %g s of processor time. Verdict: %s.\n\n",
@@ -191,13 +196,24 @@ std::string matrix_markdown(const std::vector<KillMatrix>& runs, const std::vect
     std::vector<std::string> law, checks, seconds;
     for (const KillMatrix& m : runs) {
       const KillRow& x = m.rows[n];
-      const std::string name = x.killed() ? x.first_law : "SURVIVES";
+      const std::string name = x.killed() ? x.first_law : x.not_run.empty() ? "SURVIVES" : "NOT_RUN";
       if (std::find(law.begin(), law.end(), name) == law.end()) law.push_back(name);
       checks.push_back(text("%lld", static_cast<long long>(x.checks_to_kill)));
       seconds.push_back(text("%.3f", x.seconds_to_kill));
     }
     out += "| " + r.name() + " | " + std::string(r.mutant->bug_class) + " | " + std::string(r.mutant->description) +
            " | " + joined(law) + " | " + joined(checks) + " | " + joined(seconds) + " |\n";
+  }
+  if (!first.about.empty()) {
+    out += "\n## What was found\n\n| mutant | judge | case | finding |\n|---|---|---|---|\n";
+    for (const KillRow& r : first.rows) {
+      if (!r.mutant) continue;
+      out += "| " + r.name() + " | " + r.first_law + " | " + r.first_case + " | `" + r.reason + "` |\n";
+      // What a tool said, too.
+      for (std::size_t l = 0; l < first.laws.size(); ++l)
+        if (r.cells[l].killed && !first.laws[l]->check && first.laws[l]->name != r.first_law)
+          out += "| | " + std::string(first.laws[l]->name) + " | one launch | `" + r.cells[l].killing_case + "` |\n";
+    }
   }
   // One is enough to look at; the others differ by what chance lets a law see, and are in the JSON.
   out += text("\n## Matrix of seed %llu\n\n```\n", static_cast<unsigned long long>(first.seed)) + matrix_text(first) +

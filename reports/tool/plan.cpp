@@ -55,8 +55,9 @@ Case generated_case(const Kernel& kernel, const Law& law, std::uint64_t seed, in
 
 double lambda_for(double outputs) { return std::sqrt(2 * std::log(2 * std::max(outputs, 1e9) / 1e-6)); }
 
-LawContext context_for(const Case& c, double lambda) {
+LawContext context_for(const Case& c, double lambda, std::int64_t launches) {
   LawContext context;
+  context.launches = launches;
   context.seed = c.values.seed;
   context.lambda = lambda;
   return context;
@@ -73,8 +74,11 @@ bool concerns(const Case& c, const Kernel& kernel, const Law& law) {
 std::vector<CorpusCase> load_corpus(const std::string& directory) {
   if (!fs::is_directory(directory)) throw UsageError(directory + ": not a directory of .case files");
   std::vector<std::string> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(directory))
-    if (entry.is_regular_file() && entry.path().extension() == ".case") paths.push_back(entry.path().string());
+  for (auto at = fs::recursive_directory_iterator(directory); at != fs::recursive_directory_iterator(); ++at) {
+    // Seconds and gigabytes a case: only for who names the folder itself.
+    if (at->is_directory() && at->path().filename() == "large") at.disable_recursion_pending();
+    if (at->is_regular_file() && at->path().extension() == ".case") paths.push_back(at->path().string());
+  }
   std::sort(paths.begin(), paths.end());
   std::vector<CorpusCase> out;
   for (const std::string& path : paths) {
@@ -113,6 +117,7 @@ Plan make_plan(const GateOptions& o) {
       if (concerns(plan.corpus[i].data, plan.pairs[p].kernel->kernel, *plan.pairs[p].law))
         plan.replay.push_back({p, -1 - static_cast<std::int32_t>(i)});
   plan.cases = o.cases;
+  plan.launches = o.launches;
   // At most 256 rows of 256 columns are judged in one check. Counted over all shards: the same lambda in each.
   plan.lambda = lambda_for(65536.0 * static_cast<double>(number) * (o.cases + static_cast<double>(plan.corpus.size())));
   return plan;

@@ -14,8 +14,9 @@ namespace attest {
 struct GateOptions {
   Selection selection;
   std::uint64_t seed = 1;
-  double seconds = 0;  // 0: no cap
-  int cases = 24;      // generated for every kernel and law
+  double seconds = 0;                             // 0: no cap
+  std::int64_t launches = LawContext().launches;  // of the law `deterministic`
+  int cases = 24;                                 // generated for every kernel and law
   int shard = 1, shards = 1;
   std::string junit, json;                  // paths; json may be "-"
   std::vector<std::string> require;         // globs or families: each needs a kernel, and each of those a PASS
@@ -54,6 +55,7 @@ struct Plan {
   std::vector<Unit> replay;  // corpus cases, each with every pair that it concerns
   int cases = 0;             // generated for each pair
   double lambda = 0;         // of the law `expected`, over the whole run
+  std::int64_t launches = LawContext().launches;
 
   // Checks in the order in which they start: index by index over all pairs, so that a run that is cut short has seen a
   // little of everything, with the corpus after the first round. Computed, not stored: a budget may be in the billions.
@@ -68,7 +70,7 @@ Plan make_plan(const GateOptions& options);
 Case generated_case(const Kernel& kernel, const Law& law, std::uint64_t seed, int index);
 
 // What a law is told about one check: a function of the case, so that `gate` and `check` ask the same question.
-LawContext context_for(const Case& c, double lambda);
+LawContext context_for(const Case& c, double lambda, std::int64_t launches = LawContext().launches);
 
 // lambda at which one false alarm in a million runs is expected when a run judges so many outputs; at least 1e9 are
 // assumed, so that a short run and `check` use the same lambda.

@@ -13,6 +13,15 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
+// The thread's place in its block, read once: the compiler would read the special register anew at each use.
+__device__ __forceinline__ int thread_index() {
+  int index;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+  return index;
+}
+// The same value in all threads of the warp, in a form that tells the compiler so.
+__device__ __forceinline__ int uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
+
 // A phase ends when `count` arrivals and all announced bytes have come in; waiting names the parity of the phase.
 struct Barrier {
   std::uint64_t word;
@@ -55,6 +64,10 @@ struct RingPosition {
   std::uint32_t count = 0;
   __device__ __forceinline__ int stage() const { return static_cast<int>(count % Stages); }
   __device__ __forceinline__ std::uint32_t parity() const { return count / Stages % 2; }
+  // The stage some steps back.
+  __device__ __forceinline__ int before(int steps) const {
+    return static_cast<int>((count - static_cast<std::uint32_t>(steps)) % Stages);
+  }
 };
 
 // Named barriers; 0 is __syncthreads'. `threads` counts those that sync and those that merely arrive.

@@ -38,9 +38,12 @@ __device__ __forceinline__ void store_row_16(const float (&acc)[N], int r, float
     if (vector) {
       *reinterpret_cast<uint4*>(row + column) = make_uint4(w[0], w[1], w[2], w[3]);
     } else {
-      auto* words = reinterpret_cast<std::uint16_t*>(row);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) words[(column + j) * step] = static_cast<std::uint16_t>(w[j / 2] >> (j % 2 * 16));
+      auto* words = reinterpret_cast<std::uint16_t*>(row) + column * step;
+#pragma unroll 1
+      for (int j = 0; j < 8; ++j, words += step) {
+        const std::uint32_t pair = j < 4 ? (j < 2 ? w[0] : w[1]) : (j < 6 ? w[2] : w[3]);
+        *words = static_cast<std::uint16_t>(pair >> (j % 2 * 16));
+      }
     }
   }
 }
@@ -63,29 +66,51 @@ __device__ __forceinline__ void store_row_32(const float (&acc)[N], int r, float
   }
 }
 
-// Divides, stores O and LSE of the thread's rows, `first` and `first` + 8. A row without keys: O = 0, LSE = -inf.
+// Divides and stores O of the thread's rows, `first` and `first` + 8. A row without keys (inverse 0) is 0 whatever acc
+// holds: it may be NaN, 0 times a value that only other rows of a tile see.
 template <class T, int N>
-__device__ __forceinline__ void finish(const ForwardView& p, const RowPair& rows, float (&acc)[N], Index batch,
-                                       Index head, Index first, bool vector) {
+__device__ __forceinline__ void store_rows(const ForwardView& p, float (&acc)[N], const float (&inverse)[2],
+                                           Index batch, Index head, Index first, bool vector) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const Index i = first + 8 * r;
     const bool live = i < p.tq;
-    const float l = quad_sum(rows.l[r]);
-    const bool empty = is_empty(rows.m[r]);
-    const float inverse = empty ? 0.0f : reciprocal(l);
-    if (empty) {  // acc may be NaN: 0 times a value that only other rows of a tile see
+    if (inverse[r] == 0.0f) {
 #pragma unroll
       for (int j = 2 * r; j < N; j += 4) acc[j] = acc[j + 1] = 0.0f;
     }
     const int d_v = static_cast<int>(p.d_v);
     if (p.o_is_fp32)
-      store_row_32(acc, r, inverse, live, p.o.row<float>(batch, head, i), d_v, p.o.stride[3], vector);
+      store_row_32(acc, r, inverse[r], live, p.o.row<float>(batch, head, i), d_v, p.o.stride[3], vector);
     else
-      store_row_16<T>(acc, r, inverse, live, p.o.row<T>(batch, head, i), d_v, p.o.stride[3], vector);
-    if (live && p.lse.data && threadIdx.x % 4 == 0)
-      *p.lse.row<float>(batch, head, i) = empty ? neg_infinity<float> : fused(p.scale, rows.m[r], logf(l));
+      store_row_16<T>(acc, r, inverse[r], live, p.o.row<T>(batch, head, i), d_v, p.o.stride[3], vector);
   }
+}
+
+// LSE of closed rows; -inf of a row without keys.
+__device__ __forceinline__ void store_lse(const ForwardView& p, const RowPair& rows, Index batch, Index head,
+                                          Index first) {
+  if (!p.lse.data || threadIdx.x % 4 != 0) return;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const Index i = first + 8 * r;
+    if (i >= p.tq) continue;
+    *p.lse.row<float>(batch, head, i) =
+        is_empty(rows.m[r]) ? neg_infinity<float> : fused(p.scale, rows.m[r], logf(rows.l[r]));
+  }
+}
+
+// Rows of which none sees a key.
+__device__ inline void store_empty(const ForwardView& p, Index batch, Index head, Index first) {
+  for (Index i = first; i < first + 16 && i < p.tq; i += 8) {
+    for (Index j = threadIdx.x % 4; j < p.d_v; j += 4) {
+      if (p.o_is_fp32)
+        p.o.row<float>(batch, head, i)[j * p.o.stride[3]] = 0.0f;
+      else
+        p.o.row<std::uint16_t>(batch, head, i)[j * p.o.stride[3]] = 0;
+    }
+  }
+  store_lse(p, RowPair(), batch, head, first);
 }
 
 }  // namespace attn::hopper

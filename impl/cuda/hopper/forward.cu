@@ -10,9 +10,9 @@ namespace hopper {
 
 namespace {
 
-using Tile64 = Tile<64, 3, 128, 4, true, false>;
-using Tile128 = Tile<128, 2, 128, 2, true, true>;
-using Tile256 = Tile<256, 2, 80, 2, false, true>;
+using Tile64 = Tile<64, 3, 128, 4, 2, true>;
+using Tile128 = Tile<128, 2, 128, 2, 2, true>;
+using Tile256 = Tile<256, 2, 80, 2, 1, false>;
 
 constexpr Index largest_dim = 256;
 constexpr Index cache_bytes = Index{32} << 20;  // of keys and values that one section of heads may fill
@@ -84,6 +84,10 @@ struct Forward {
       refusal.refuse("this kernel is for sm_90a; the device is sm_%d%d: use fa2", facts.major, facts.minor);
       return;
     }
+    if (!built_for_hopper<T, Tile128, false>()) {
+      refusal.refuse("this build has no code for sm_90a: add 90a to its CUDA architectures, or use fa2");
+      return;
+    }
     if (!check_dim("d_qk", p.q.shape[3], refusal) || !check_dim("d_v", p.v.shape[3], refusal)) return;
     if (!check_mappable("q", p.q, refusal) || !check_mappable("k", p.k, refusal) || !check_mappable("v", p.v, refusal))
       return;
@@ -105,7 +109,6 @@ struct Forward {
                    {},
                    ForwardView(p),
                    order_of(p, tile.block_q),
-                   static_cast<int>(p.q.shape[1] / p.k.shape[1]),
                    takes_vectors(p.o),
                    equal_work(p) ? nullptr : static_cast<std::uint32_t*>(workspace)};
       cudaError_t error = describe(p.q, group_rows, a.q);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "impl/cuda/hopper/consume.cuh"
+#include "impl/cuda/hopper/planner.cuh"
 #include "impl/cuda/hopper/produce.cuh"
 #include "impl/cuda/launch.h"
 
@@ -14,16 +15,32 @@ __global__ void __launch_bounds__(Tile::threads, 1) forward_kernel(const __grid_
   auto& shared = *reinterpret_cast<Shared<T, Tile>*>(memory);
   if (threadIdx.x == 0) shared.init();
   __syncthreads();
-  if (threadIdx.x < group_size) {
+  const int thread = thread_index(), group = uniform(thread / group_size);
+  if (group == 0) {
     lower_registers<Tile::loading_registers>();
-    if (threadIdx.x < warp_size) Producer<T, Tile, TensorMask>{a, shared}.run();
+    if (thread < warp_size) Producer<T, Tile, TensorMask>{a, shared}.run();
+    if (thread == warp_size) Planner<T, Tile>{a, shared}.run();
   } else {
     raise_registers<Tile::computing_registers>();
     constexpr float log2_e = 0x1.715476p0f;
-    Consumer<T, Tile, TensorMask>{a, shared, static_cast<int>(threadIdx.x / group_size) - 1, a.problem.scale * log2_e}
-        .run();
+    Consumer<T, Tile, TensorMask>{a, shared, thread % group_size, group - 1, a.problem.scale * log2_e}.run();
   }
+#else
+  __trap();  // built for another architecture: see built_for_hopper
 #endif
+}
+
+// Whether the code that the device would run has these instructions. Built without sm_90a there is PTX for an older
+// architecture only, which a Hopper device takes too.
+template <class T, class Tile, bool TensorMask>
+bool built_for_hopper() {
+  static const bool answer = [] {
+    cudaFuncAttributes attributes{};
+    const cudaError_t error =
+        cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(forward_kernel<T, Tile, TensorMask>));
+    return error != cudaSuccess || attributes.ptxVersion <= 0 || attributes.ptxVersion >= 90;
+  }();
+  return answer;
 }
 
 // Enqueues the kernel on one block for each multiprocessor, or fewer.

@@ -43,10 +43,11 @@ __host__ __device__ inline IndexRange cut_rows(Index begin, Index count, Index t
   return {smaller(begin, tq), smaller(begin + count, tq)};
 }
 
-// What the loading warp tells the computing warpgroups of a query block.
+// What there is to do for a query block.
 template <int Groups>
 struct Plan {
-  int batch, head, first_row, kv_len;
+  int batch, head, kv_head, first_row, kv_len;
+  int head_end;            // one past the last key that any row of the head sees
   int tiles;               // that the block visits; negative: there are no more blocks
   TileCount mine[Groups];  // of them, those of each warpgroup's 64 rows
 };

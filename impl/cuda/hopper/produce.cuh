@@ -35,7 +35,8 @@ struct Producer {
   const Parameters& a;
   Buffers& shared;
   RingPosition<Tile::stages> at;
-  std::uint32_t q_parity = 0, scratch_parity = 0;  // q: one bit for each warpgroup
+  RingPosition<Tile::q_stages> q_at[Tile::groups];
+  std::uint32_t scratch_parity = 0;
   const bool leader = threadIdx.x % warp_size == 0;
 
   // Each warpgroup has its own rows of q: the next ones arrive while others still work on their last.
@@ -44,11 +45,12 @@ struct Producer {
     for (int g = 0; g < Tile::groups; ++g) {
       if (plan.mine[g].visited == 0) continue;
       if (leader) {
-        shared.q_free[g].wait((q_parity >> g & 1) ^ 1);
-        shared.q_full[g].arrive_expecting(Buffers::Q::bytes);
-        load(shared.q[g], a.q, shared.q_full[g], plan.batch, plan.head, plan.first_row + g * group_rows);
+        const int stage = q_at[g].stage();
+        shared.q_free[g][stage].wait(q_at[g].parity() ^ 1);
+        shared.q_full[g][stage].arrive_expecting(Buffers::Q::bytes);
+        load(shared.q[g][stage], a.q, shared.q_full[g][stage], plan.batch, plan.head, plan.first_row + g * group_rows);
       }
-      q_parity ^= 1u << g;
+      ++q_at[g].count;
     }
   }
   __device__ __forceinline__ void load_k(int batch, int head, int n) {
@@ -81,44 +83,21 @@ struct Producer {
     if (leader) shared.v_full[at.stage()].arrive();
   }
 
-  // The query block after this one. Equal blocks are dealt out in turn; unequal ones go to whoever is free.
-  __device__ std::uint32_t next_block(std::uint32_t index) {
-    if (!a.counter) return index + gridDim.x;
-    std::uint32_t taken = 0;
-    if (leader) taken = atomicAdd(a.counter, 1);
-    return gridDim.x + __shfl_sync(0xffffffffu, taken, 0);
-  }
-
-  // Writes the plan of a query block to its slot when that is free, and hands it on.
-  __device__ const Plan<Tile::groups>& post(std::uint32_t round, const BlockOrder::Place& place, const Visibility& see,
-                                            bool more) {
-    const std::uint32_t slot = round % Buffers::plans;
-    Plan<Tile::groups>& plan = shared.plan[slot];
-    shared.plan_free[slot].wait(round / Buffers::plans % 2 ^ 1);
-    if (leader) {
-      const Index first = static_cast<Index>(place.block) * Tile::block_q, tq = a.problem.tq;
-      plan.batch = place.batch;
-      plan.head = place.head;
-      plan.first_row = static_cast<int>(first);
-      plan.kv_len = static_cast<int>(see.kv_len);
-      plan.tiles = more ? count_tiles(see, cut_rows(first, Tile::block_q, tq), Tile::block_k).visited : -1;
-#pragma unroll
-      for (int g = 0; g < Tile::groups; ++g)
-        plan.mine[g] = count_tiles(see, cut_rows(first + g * group_rows, group_rows, tq), Tile::block_k);
-      shared.plan_full[slot].arrive();
-    }
-    __syncwarp();
-    return plan;
+  __device__ __forceinline__ void want_plan() {
+    if (leader) shared.plan_wanted.arrive();
   }
 
   // One query block's tiles, the last first.
-  __device__ void load_tiles(const Plan<Tile::groups>& plan, const Visibility& see) {
-    const int batch = plan.batch, head = plan.head / a.heads_per_kv_head;
+  __device__ void load_tiles(const Plan<Tile::groups>& plan) {
+    constexpr int notice = 2;  // tiles to go when the next plan is asked for: a plan takes about one
+    const int batch = plan.batch, head = plan.kv_head, end = plan.head_end;
     int n = plan.tiles - 1;
+    if (TensorMask || n <= notice) want_plan();
     load_k(batch, head, n);
     load_q(plan);
     if constexpr (TensorMask) {
       const IndexRange rows = cut_rows(plan.first_row, Tile::block_q, a.problem.tq);
+      const Visibility see{a.problem.tq, a.problem.tk, plan.kv_len, a.problem.causal};
       for (bool first = true; n >= 0; --n, first = false) {
         if (!first) load_k(batch, head, n);
         load_clean_v(batch, head, n, [&](typename Buffers::KV& v) {
@@ -129,17 +108,15 @@ struct Producer {
     } else {
       // Beyond Tk the copy engine fills in zeros; a visible end before that (a key length, a top-left causal mask)
       // falls into the first tile here or into none.
-      const Index end = see.visible_range({0, a.problem.tq}).end;
-      if (end < smaller(Index{n + 1} * Tile::block_k, a.problem.tk)) {
-        load_clean_v(batch, head, n, [&](typename Buffers::KV& v) {
-          clear_rows(v, static_cast<int>(end) - n * Tile::block_k, Tile::block_k);
-        });
-      } else {
+      if (end < smaller(Index{n + 1} * Tile::block_k, a.problem.tk))
+        load_clean_v(batch, head, n,
+                     [&](typename Buffers::KV& v) { clear_rows(v, end - n * Tile::block_k, Tile::block_k); });
+      else
         load_v(batch, head, n);
-      }
       ++at.count;
 #pragma unroll 1
       for (--n; n >= 0; --n) {
+        if (n == notice) want_plan();
         load_k(batch, head, n);
         load_v(batch, head, n);
         ++at.count;
@@ -148,16 +125,18 @@ struct Producer {
   }
 
   __device__ void run() {
-    std::uint32_t round = 0;
-    for (std::uint32_t index = blockIdx.x; index < a.order.total(); ++round) {
-      const std::uint32_t next = next_block(index);
-      const BlockOrder::Place place = a.order.place(index);
-      const Visibility see = a.problem.visibility(place.batch);
-      const Plan<Tile::groups>& plan = post(round, place, see, true);
-      if (plan.tiles > 0) load_tiles(plan, see);
-      index = next;
+    for (RingPosition<Buffers::plans> plan_at;; ++plan_at.count) {
+      const int slot = plan_at.stage();
+      shared.plan_full[slot].wait(plan_at.parity());
+      const Plan<Tile::groups>& plan = shared.plan[slot];
+      if (plan.tiles < 0) return;
+      if (plan.tiles > 0)
+        load_tiles(plan);
+      else
+        want_plan();
+      __syncwarp();
+      if (leader) shared.plan_free[slot].arrive();
     }
-    post(round, {}, {}, false);
   }
 };
 

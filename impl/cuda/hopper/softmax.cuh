@@ -34,20 +34,19 @@ struct RowPair {
   // unless the maximum rises (or there is no state yet), and every weight is 0.
   template <int N>
   __device__ __forceinline__ void step(float (&x)[N], float c2) {
-    float top[2];
+    // Two chains for each row: a maximum takes a few cycles, and there is nothing else to do meanwhile.
+    float top[2][2];
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      top[r] = m[r];
+    for (int r = 0; r < 2; ++r) top[r][0] = top[r][1] = m[r];
 #pragma unroll
-      for (int i = 2 * r; i < N; i += 4) top[r] = max_nan(top[r], max_nan(x[i], x[i + 1]));
-    }
+    for (int i = 0; i < N; ++i) top[i / 2 % 2][i / 4 % 2] = max_nan(top[i / 2 % 2][i / 4 % 2], x[i]);
     float m_c2[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      top[r] = quad_max(top[r]);
-      m_c2[r] = finite_max(top[r]) * c2;
-      factor[r] = exp2_flushed(m[r] * c2 - m_c2[r]);  // from frame to frame: the offsets of a row do not add up
-      m[r] = top[r];
+      const float old_c2 = m[r] * c2;
+      m[r] = quad_max(max_nan(top[r][0], top[r][1]));
+      m_c2[r] = finite_max(m[r]) * c2;
+      factor[r] = exp2_flushed(old_c2 - m_c2[r]);  // from frame to frame: the offsets of a row do not add up
     }
     float sum[2] = {0.0f, 0.0f};
 #pragma unroll
@@ -58,6 +57,15 @@ struct RowPair {
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) l[r] = fused(l[r], factor[r], sum[r]);
+  }
+
+  // Completes l, and what acc has to be multiplied with at the end: 0 marks a row without keys.
+  __device__ __forceinline__ void close(float (&inverse)[2]) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      l[r] = quad_sum(l[r]);
+      inverse[r] = is_empty(m[r]) ? 0.0f : reciprocal(l[r]);
+    }
   }
 
   template <int N>
