@@ -22,7 +22,7 @@ A cell is one shape: forward (TFLOP/s; 4 B H S^2 D operations, half of it if cau
 scan (GB/s read and written, beside a copy), copy and matmul for scale. All contenders of a cell are timed in turns, by
 events. `device` time is that of calls enqueued before the first begins, so that no launch is waited for; `call` time is
 that of one call on an idle device. Every timed output is checked once against another kernel's and the peer's.
-The peer is a Python process (--python) with PyTorch's FLASH and cuDNN backends, on the same tensors.)";
+The peer is a Python process (--python) with PyTorch's FLASH and cuDNN backends, on the same values.)";
 
 }  // namespace
 

@@ -130,7 +130,7 @@ std::string bench_markdown(const BenchResult& r, const BenchRequirement& require
       "(`differs`: largest differences). A ratio above 1 means that ours is faster. %s\n",
       about.rounds,
       r.peer.empty() ? ""
-      : r.shared     ? "The peer works on the same tensors, opened from its own process."
+      : r.shared     ? "The peer works on the same values, copied from our tensors into memory of its own."
                      : ("The peer has tensors of its own, of the same shapes: " + r.not_shared).c_str());
   out += "\n```\n" + bench_summary(r, required) + "```\n";
   out += attention_table(r, BenchKind::forward, "Forward: 16k tokens, 2048 hidden");

@@ -11,6 +11,7 @@ class Tensor:
     def repeat_interleave(self, n, axis): return self
     def __matmul__(self, other): return self
     def copy_(self, other): return self
+    def clone(self): return self
 
 
 def randn(*shape, **options): return Tensor()
