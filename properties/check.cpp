@@ -53,7 +53,7 @@ CheckResult check_case(const Case& c, const Kernel& kernel, const Law& law, cons
   } catch (const std::exception& e) {
     return failure("the case cannot be recorded at " + record + ": " + e.what());
   }
-  const CheckResult r = check_unrecorded(c, kernel, law, context);
+  CheckResult r = check_unrecorded(c, kernel, law, context);
   std::error_code ignored;
   if (r.outcome != Outcome::fail) std::filesystem::remove(record, ignored);
   return r;

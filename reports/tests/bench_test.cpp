@@ -28,7 +28,7 @@ BenchCell small_forward(bool causal = false) {
 }
 
 BenchResult measure(const std::vector<BenchCell>& cells, std::span<const attn_kernel> kernels,
-                    const std::vector<std::string>& globs, BenchPeer* peer = nullptr, BenchWatch watch = {}) {
+                    const std::vector<std::string>& globs, BenchPeer* peer = nullptr, const BenchWatch& watch = {}) {
   HostDevice device;
   BenchPlan plan = bench_plan(kernels, globs, cells, peer != nullptr);
   plan.rounds = 2;
@@ -204,7 +204,7 @@ TEST(Bench, RatiosAreToTheFastestPeerOfTheName) {
   BenchResult r;
   BenchCellResult c;
   c.cell = bench_cells({{"decode.bf16.b1.4096"}, {}, {}}).at(0);
-  const auto add = [&](const char* name, BenchRole role, std::vector<double> seconds) {
+  const auto add = [&](const char* name, BenchRole role, const std::vector<double>& seconds) {
     BenchContender k;
     k.name = name, k.role = role, k.times.device = seconds, k.times.call = {1};
     c.contenders.push_back(k);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "properties/device.h"
 #include "reports/tests/run_tool.h"
 
 namespace attest::testing {
@@ -270,6 +271,24 @@ TEST(Waivers, ABadLedgerIsRefusedByField) {
     EXPECT_NE(r.err.find("ledger.json"), std::string::npos) << r.err;
     EXPECT_NE(r.err.find(named), std::string::npos) << r.err;
   }
+}
+
+// A device that is not here is no failure, is not called a pass, and may be required.
+TEST(Gate, AnAbsentDeviceIsNotRun) {
+  if (!why_no_device(ATTN_DEVICE_CUDA)) GTEST_SKIP() << "a CUDA device is here";
+  const Ran open = run_tool("gate --device cuda --cases 1 --corpus none --json g.json");
+  EXPECT_EQ(open.code, 0) << open.out << open.err;
+  EXPECT_NE(open.out.find("NOT_RUN cuda.fa1.fp32 to cuda.merge-olse.fp32 (21 kernels): "), std::string::npos)
+      << open.out;
+  EXPECT_NE(open.out.find("NOT_RUN  seed 1: 0 checks, 0 kernels"), std::string::npos) << open.out;
+  const auto report = nlohmann::json::parse(read_file(scratch() + "/g.json"));
+  EXPECT_EQ(report["verdict"], "not_run");
+  EXPECT_EQ(report["counts"]["pass"], 0);
+  const Ran required = run_tool("gate --device cuda --require cuda --cases 1 --corpus none");
+  EXPECT_EQ(required.code, 3) << required.out;
+  EXPECT_NE(required.out.find("NO PASS required cuda.fa2.bf16.p16: not one PASS"), std::string::npos) << required.out;
+  EXPECT_EQ(run_tool("gate --device tpu").code, 2);
+  EXPECT_EQ(run_tool("gate --device cuda --kernels 'cpu.*'").code, 2);
 }
 
 }  // namespace

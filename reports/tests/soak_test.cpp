@@ -44,7 +44,7 @@ TEST(Soak, LogsEveryRound) {
   EXPECT_EQ(log[0]["schema"], "attest-soak/1");
   EXPECT_EQ(log[0]["build"].get<std::string>().size(), 16u);
   for (int n = 0; n < 2; ++n) {
-    const auto& round = log[static_cast<std::size_t>(n + 1)];
+    const auto& round = log[static_cast<std::size_t>(n) + 1];
     EXPECT_EQ(round["round"], n);
     EXPECT_EQ(round["seed"], round_seed(5, n));
     EXPECT_TRUE(round["complete"]);

@@ -117,10 +117,11 @@ std::vector<Kernel> device_mutant_kernels() {
 
 std::vector<Kernel> device_control_kernels() {
   std::vector<Kernel> out;
-  for (const auto& [flavour, name] : {std::pair{fp32, "fp32"}, std::pair{fp16, "fp16"}, std::pair{split, "split"}}) {
+  for (const auto& control : {std::pair{fp32, "fp32"}, std::pair{fp16, "fp16"}, std::pair{split, "split"}}) {
     const auto row = std::find_if(device_table().begin(), device_table().end(),
-                                  [&](const DeviceMutant& m) { return m.flavour == flavour; });
-    out.push_back(make(DeviceBug::none, flavour, std::string("control.cuda.") + name, row->facts.preset));
+                                  [&](const DeviceMutant& m) { return m.flavour == control.first; });
+    out.push_back(
+        make(DeviceBug::none, control.first, std::string("control.cuda.") + control.second, row->facts.preset));
   }
   return out;
 }
