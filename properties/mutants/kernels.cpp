@@ -89,13 +89,7 @@ Kernel make_kernel(Bug bug, std::string name, std::string_view preset) {
                                    : supports_state<ATTN_STATE_MLA>;
   abi.workspace_size = bug == Bug::workspace_quadratic ? quadratic_workspace : nullptr;
   abi.run = (contract->split_merge != ATTN_MERGE_NONE ? kInSplits : kWhole)[static_cast<std::size_t>(bug)];
-  Kernel k;
-  k.abi = &abi;
-  k.name = text;
-  k.origin = "mutants";
-  k.contract_name = preset;
-  k.siblings = {&abi};
-  return k;
+  return {&abi, text, "mutants", std::string(preset), {&abi}};
 }
 
 }  // namespace

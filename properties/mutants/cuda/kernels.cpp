@@ -84,13 +84,7 @@ Kernel make_kernel(std::string name, std::string_view preset) {
          contract_of(flavour), F::supports,
          F::workspace_size,    F::run,
          ATTN_DEVICE_CUDA,     0};
-  Kernel k;
-  k.abi = &abi;
-  k.name = text;
-  k.origin = "mutants";
-  k.contract_name = preset;
-  k.siblings = {&abi};
-  return k;
+  return {&abi, text, "mutants", std::string(preset), {&abi}};
 }
 
 using Make = Kernel (*)(std::string, std::string_view);
