@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(32 * combine_warps)
   if (thread == 0) store_lse(view, b, h, i, empty ? top : top + logf(total));
 }
 
-// overlap: on sm_90 and newer, let the combine start while the kernel before it drains.
+// overlap: the combine may start while the kernel before it drains (DeviceFacts::overlaps).
 template <class T>
 cudaError_t launch_combine(const ForwardView& view, const Partials& partials, bool overlap, cudaStream_t stream) {
   const Index rows = view.batch * view.q_heads * view.tq;

@@ -1,5 +1,8 @@
 // Flash-Decoding with mma.sync: split keys, grouped heads packed into one tile, partial results merged by LSE.
 #include "impl/cuda/decode.cuh"
+
+#include <atomic>
+
 #include "impl/cuda/kernel.h"
 #include "impl/cuda/simt.h"
 #include "impl/cuda/splits.h"
@@ -25,7 +28,7 @@ struct DecodeTiles {
   }
   static Index row_tiles(const attn_problem& p) { return block_count({0, packed_rows(p)}, problem_of(p).block_q); }
 
-  static Index blocks(const attn_problem& p) { return p.k.shape[0] * p.k.shape[1] * row_tiles(p) * plan(p).used(); }
+  static Index items(const attn_problem& p) { return p.k.shape[0] * p.k.shape[1] * row_tiles(p) * plan(p).used(); }
 
   static bool refuse(const attn_problem& p, const DeviceFacts& facts, Refusal& refusal) {
     if (!refuse_head_dim("d_qk", p.q.shape[3], refusal) || !refuse_head_dim("d_v", p.v.shape[3], refusal)) return false;
@@ -33,9 +36,9 @@ struct DecodeTiles {
     if (!refuse_block("block_q", p.tiling.block_q, packed_rows(p), decode_rows, refusal)) return false;
     if (!refuse_block("block_k", p.tiling.block_k, p.k.shape[2], decode_block_k, refusal)) return false;
     if (!with_tile_width(ForwardView(p),
-                         [&]<int D>() { return refuse_shared(sizeof(DecodeMemory<D>), facts, refusal); }))
+                         [&]<int D>() { return refuse_shared(sizeof(DecodeMemory<D, 2>), facts, refusal); }))
       return false;
-    return refuse_grid(larger(rows(p), blocks(p)), refusal);
+    return refuse_grid(larger(rows(p), items(p)), refusal);
   }
 
   static std::size_t workspace(const attn_problem& p) { return Partials::bytes(rows(p), plan(p).used(), p.v.shape[3]); }
@@ -43,18 +46,44 @@ struct DecodeTiles {
   static cudaError_t launch(const attn_problem& p, void* workspace, const DeviceFacts& facts, cudaStream_t stream) {
     const TileProblem problem = problem_of(p);
     const Partials partials(workspace, rows(p), plan(p).used(), p.v.shape[3]);
-    const DecodeGrid grid{static_cast<unsigned>(p.k.shape[1] > 0 ? p.q.shape[1] / p.k.shape[1] : 0),
-                          static_cast<unsigned>(p.k.shape[1]), static_cast<unsigned>(packed_rows(p)),
-                          static_cast<unsigned>(row_tiles(p))};
-    const Index count = blocks(p);
-    const cudaError_t error = count == 0 ? cudaSuccess : with_tile_width(problem.view, [&]<int D>() {
-      const cudaError_t refused = allow_shared(decode_kernel<T, D>, sizeof(DecodeMemory<D>));
-      if (refused != cudaSuccess) return refused;
-      return launch_overlapping(decode_kernel<T, D>, dim3(static_cast<unsigned>(count)), DecodeTeam::size,
-                                sizeof(DecodeMemory<D>), stream, facts.major >= 9, problem, grid, plan(p), partials);
+    const DecodeGrid grid{plan(p),
+                          static_cast<unsigned>(partials.splits),
+                          static_cast<unsigned>(p.k.shape[1] > 0 ? p.q.shape[1] / p.k.shape[1] : 0),
+                          static_cast<unsigned>(p.k.shape[1]),
+                          static_cast<unsigned>(packed_rows(p)),
+                          static_cast<unsigned>(row_tiles(p)),
+                          static_cast<unsigned>(items(p))};
+    const cudaError_t error = grid.items == 0 ? cudaSuccess : with_tile_width(problem.view, [&]<int D>() {
+      // Three slots where they fit: a tile is used while two are under way.
+      return sizeof(DecodeMemory<D, 3>) <= facts.shared_per_block
+                 ? launch_items<D, 3>(problem, grid, partials, facts, stream)
+                 : launch_items<D, 2>(problem, grid, partials, facts, stream);
     });
     if (error != cudaSuccess) return error;
-    return launch_combine<T>(problem.view, partials, facts.major >= 9, stream);
+    return launch_combine<T>(problem.view, partials, facts.overlaps, stream);
+  }
+
+ private:
+  // As many blocks as the device holds at a time; each takes items in turn.
+  template <int D, int Slots>
+  static cudaError_t launch_items(const TileProblem& problem, const DecodeGrid& grid, const Partials& partials,
+                                  const DeviceFacts& facts, cudaStream_t stream) {
+    constexpr std::size_t shared = sizeof(DecodeMemory<D, Slots>);
+    const auto kernel = decode_kernel<T, D, Slots>;
+    const cudaError_t error = allow_shared(kernel, shared);
+    if (error != cudaSuccess) return error;
+    static std::atomic<int> known[most_devices];
+    std::atomic<int>& resident = known[facts.device];  // on a multiprocessor
+    if (resident == 0) {
+      int found = 0;
+      const cudaError_t refused =
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found, kernel, DecodeTeam::size, shared);
+      if (refused != cudaSuccess) return refused;
+      resident = static_cast<int>(larger(1, found));
+    }
+    const Index blocks = smaller(grid.items, Index{resident} * facts.multiprocessors);
+    return launch_overlapping(kernel, dim3(static_cast<unsigned>(blocks)), DecodeTeam::size, shared, stream,
+                              facts.overlaps, problem, grid, partials);
   }
 };
 

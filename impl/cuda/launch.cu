@@ -9,7 +9,8 @@ namespace attn {
 
 namespace {
 
-constexpr int most_devices = 64;
+// Its code is chosen among the same architectures as that of every other kernel.
+__global__ void probe_code() {}
 
 struct Slot {
   std::once_flag once;
@@ -26,7 +27,13 @@ cudaError_t read_facts(int device, DeviceFacts& facts) {
   if (error == cudaSuccess) error = attribute(facts.minor, cudaDevAttrComputeCapabilityMinor);
   if (error == cudaSuccess) error = attribute(facts.multiprocessors, cudaDevAttrMultiProcessorCount);
   if (error == cudaSuccess) error = attribute(shared, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  facts.device = device;
   facts.shared_per_block = static_cast<std::size_t>(shared);
+  if (error != cudaSuccess || facts.major < 9) return error;
+  // A new device that runs code made for an old one, by way of PTX, has kernels that do not wait.
+  cudaFuncAttributes code{};
+  error = cudaFuncGetAttributes(&code, probe_code);
+  facts.overlaps = code.ptxVersion >= 90;
   return error;
 }
 

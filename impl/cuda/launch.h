@@ -10,10 +10,13 @@ namespace attn {
 
 // Facts of the current device that launches depend on, read once.
 struct DeviceFacts {
+  int device = 0;  // its number, below most_devices
   int major = 0, minor = 0;
   int multiprocessors = 0;
   std::size_t shared_per_block = 0;  // bytes a block may opt in to
+  bool overlaps = false;             // kernels wait for the one before them themselves: see overlap.cuh
 };
+inline constexpr int most_devices = 64;
 
 // The current device, or nullptr with the reason in why (no driver, no device, older than sm_80).
 const DeviceFacts* device_facts(char* why, std::size_t why_size);

@@ -85,11 +85,29 @@ __device__ __forceinline__ uint4 load_shared(std::uint32_t from) {
   return r;
 }
 
+// How long what is copied stays in the L2 cache.
+__device__ __forceinline__ std::uint64_t policy_evict_first() {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+__device__ __forceinline__ std::uint64_t policy_evict_normal() {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
 // 16 bytes from global to shared memory, or 16 zero bytes without a look at `from`.
 __device__ __forceinline__ void copy_async(std::uint32_t to, const void* from, bool real) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :
                : "r"(to), "l"(from), "r"(real ? 16 : 0)
+               : "memory");
+}
+__device__ __forceinline__ void copy_async(std::uint32_t to, const void* from, bool real, std::uint64_t policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;"
+               :
+               : "r"(to), "l"(from), "r"(real ? 16 : 0), "l"(policy)
                : "memory");
 }
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -20,7 +20,7 @@ __device__ __forceinline__ void wait_for_previous_kernel() {
 #endif
 }
 
-// Launches a kernel that calls wait_for_previous_kernel. overlap: the device can.
+// Launches a kernel that calls wait_for_previous_kernel. overlap: DeviceFacts::overlaps.
 template <class... Parameters, class... Arguments>
 cudaError_t launch_overlapping(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::size_t shared,
                                cudaStream_t stream, bool overlap, const Arguments&... arguments) {

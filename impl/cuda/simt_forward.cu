@@ -75,7 +75,7 @@ struct SimtDecode {
       kernel<<<static_cast<unsigned>(count), simt_threads, sizeof(Memory), stream>>>(s, plan(p), partials, false);
       return cudaGetLastError();
     });
-    return error == cudaSuccess ? launch_combine<float>(ForwardView(p), partials, facts.major >= 9, stream) : error;
+    return error == cudaSuccess ? launch_combine<float>(ForwardView(p), partials, facts.overlaps, stream) : error;
   }
 };
 

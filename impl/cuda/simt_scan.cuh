@@ -4,6 +4,7 @@
 #include "impl/attention.h"
 #include "impl/core/online_softmax.h"
 #include "impl/core/tile_schedule.h"
+#include "impl/cuda/overlap.cuh"
 #include "impl/cuda/simt_scores.cuh"
 #include "impl/cuda/simt_warp.cuh"
 
@@ -87,6 +88,8 @@ __device__ __forceinline__ Index scan_block_index() { return static_cast<Index>(
 // Lanes lanes for a row.
 template <int Lanes, int Vectors>
 __global__ void __launch_bounds__(scan_threads, scan_resident_blocks) scan_short_rows(const ScanView s) {
+  wait_for_previous_kernel();
+  let_next_kernel_start();
   const int lane = threadIdx.x % Lanes;
   const Index row = scan_block_index() * (scan_threads / Lanes) + threadIdx.x / Lanes;
   const bool there = row < s.rows;
@@ -101,6 +104,8 @@ __global__ void __launch_bounds__(scan_threads, scan_resident_blocks) scan_rows(
   __shared__ ScanState states[scan_warps];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
   const Index row = scan_block_index();
+  wait_for_previous_kernel();
+  let_next_kernel_start();
   if (row >= s.rows) return;
   const IndexRange keys = block_range({0, s.keys}, share, warp);
   const ScanState mine = scan_keys<32, Vectors>(s.row(row) + keys.begin * s.key_stride, s.key_stride, keys.size(),
@@ -114,22 +119,10 @@ __global__ void __launch_bounds__(scan_threads, scan_resident_blocks) scan_rows(
   if (lane == 0) s.store(row, m, l);
 }
 
-// Programmatic dependent launch (sm_90 and newer): the merge of parts is brought onto the device while the last of them
-// are scanned, and waits there until all are done and visible.
-__device__ __forceinline__ void let_next_kernel_start() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-__device__ __forceinline__ void wait_for_parts() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 // A warp for a part of a row.
 template <int Vectors>
 __global__ void __launch_bounds__(scan_threads, scan_resident_blocks) scan_parts(const ScanView s) {
+  wait_for_previous_kernel();
   let_next_kernel_start();
   const int lane = threadIdx.x % 32;
   const Index part = static_cast<Index>(blockIdx.x) * scan_warps + threadIdx.x / 32;
@@ -145,7 +138,8 @@ __global__ void __launch_bounds__(scan_threads, scan_resident_blocks) scan_parts
 // A block for the parts of a row.
 static __global__ void __launch_bounds__(scan_threads) merge_parts(const ScanView s) {
   __shared__ float shared[2][scan_warps];
-  wait_for_parts();
+  wait_for_previous_kernel();
+  let_next_kernel_start();
   const Index row = scan_block_index();
   if (row >= s.rows) return;
   const ScanState* parts = s.partials + row * s.parts;

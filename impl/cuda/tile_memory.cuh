@@ -64,10 +64,10 @@ struct RowFormat {
 
 // Fills Rows rows of D elements from consecutive rows `stride` elements apart, with zeros from row `valid` and from
 // element d on: what stands in memory there does not enter. The copies may be under way on return: commit_copies,
-// wait_for_copies and the team's meet() complete them.
-template <class T, int D, int Rows, class Team>
+// wait_for_copies and the team's meet() complete them. policy: of the L2 cache, or nothing.
+template <class T, int D, int Rows, class Team, class... Policy>
 __device__ __forceinline__ void load_tile(std::uint32_t tile, const T* first, Index stride, int valid,
-                                          const RowFormat& format) {
+                                          const RowFormat& format, Policy... policy) {
   using Layout = TileLayout<D>;
   static_assert(Team::size % Layout::chunks == 0);
   constexpr int step = Team::size / Layout::chunks;
@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_tile(std::uint32_t tile, const T* first, In
   if (format.chunked) {
 #pragma unroll
     for (int row = start; row < start + Rows; row += step, from += step * stride)
-      copy_async(tile + Layout::offset(row, chunk), from, inside && row < valid);
+      copy_async(tile + Layout::offset(row, chunk), from, inside && row < valid, policy...);
   } else {
 #pragma unroll 1
     for (int row = start; row < Rows; row += step, from += step * stride)
