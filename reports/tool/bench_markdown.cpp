@@ -58,18 +58,22 @@ std::string attention_table(const BenchResult& result, BenchKind kind, const cha
 
 std::string scan_table(const BenchResult& result) {
   std::string rows;
+  const double long_copy = result.copy_rate();
   for (const BenchCellResult& r : result.cells) {
     if (r.cell.kind != BenchKind::scan) continue;
     const BenchContender* ours = r.fastest(BenchRole::kernel, "", device);
     rows += "| " + r.cell.name() + " | " + rate(r, ours) + " | " + short_name(ours, "") + " | " +
             text("%.1f %%", 100 * r.share_of_copy(device)) + " | " +
             rate(r, r.fastest(BenchRole::yardstick, "copy", device)) + " | " +
+            (ours && long_copy > 0 ? text("%.1f %%", 100 * r.rate(*ours, device) / long_copy) : "") + " | " +
             rate(r, r.fastest(BenchRole::peer, "torch.logsumexp", device)) + " | " +
             microseconds(r, BenchRole::kernel, "") + " | " + differences(ours) + " |\n";
   }
   if (rows.empty()) return "";
-  return "\n## Step: rows of scores to (m, l)\n\n| rows x columns | ours, GB/s | kernel | share of copy | copy, GB/s | "
-         "torch.logsumexp | call, us | differs (m, l) |\n|---|---|---|---|---|---|---|---|\n" +
+  return "\n## Step: rows of scores to (m, l)\n\n"
+         "| rows x columns | ours, GB/s | kernel | share of a copy of as many bytes | that copy, GB/s "
+         "| share of a copy of 1 GiB | torch.logsumexp | call, us | differs (m, l) "
+         "|\n|---|---|---|---|---|---|---|---|---|\n" +
          rows;
 }
 

@@ -69,8 +69,9 @@ std::vector<std::string> BenchResult::wrong() const {
 double BenchResult::copy_rate() const {
   std::vector<double> rates;
   for (const BenchCellResult& c : cells)
-    if (const BenchContender* copy = c.fastest(BenchRole::yardstick, "copy", BenchTiming::device))
-      rates.push_back(c.rate(*copy, BenchTiming::device));
+    if (c.cell.kind == BenchKind::copy)
+      if (const BenchContender* copy = c.fastest(BenchRole::yardstick, "copy", BenchTiming::device))
+        rates.push_back(c.rate(*copy, BenchTiming::device));
   return bench_spread(rates).median;
 }
 

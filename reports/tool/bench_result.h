@@ -45,7 +45,8 @@ struct BenchCellResult {
   double rate(const BenchContender& c, BenchTiming timing) const;  // of the median, in the cell's unit
   // How many times faster our fastest kernel is than the fastest peer of that name; 0 where either is missing.
   double ratio(const std::string& peer, BenchTiming timing) const;
-  // Our fastest kernel's bandwidth over that of a copy measured in turns with it; 0 where either is missing.
+  // Our fastest kernel's bandwidth over that of a copy that moves as many bytes, measured in turns with it; 0 where
+  // either is missing.
   double share_of_copy(BenchTiming timing) const;
 };
 
@@ -74,7 +75,7 @@ struct BenchResult {
   Smallest smallest(const std::string& peer, BenchTiming timing) const;
   std::vector<std::string> below(double ratio, BenchTiming timing) const;  // cells, to FLASH
   std::vector<std::string> wrong() const;                                  // "kernel in cell: reason"
-  double copy_rate() const;                                                // GB/s; 0: not measured
+  double copy_rate() const;  // of the cell of kind copy, GB/s; 0: not measured
 };
 
 struct BenchRequirement {

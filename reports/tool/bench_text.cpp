@@ -64,7 +64,8 @@ std::string bench_summary(const BenchResult& r, const BenchRequirement& required
     if (const double x = c.cell.kind == BenchKind::scan ? c.share_of_copy(BenchTiming::device) : 0;
         x > 0 && (where.empty() || x < share))
       share = x, where = c.cell.name();
-  if (!where.empty()) out += text("smallest share of copy: %.1f %% in %s\n", 100 * share, where.c_str());
+  if (!where.empty())
+    out += text("smallest share of a copy of as many bytes: %.1f %% in %s\n", 100 * share, where.c_str());
   if (!r.no_peer.empty()) out += "no peer: " + r.no_peer + "\n";
   if (!r.peer.empty() && !r.shared && !r.not_shared.empty())
     out += "the peer has tensors of its own, of the same shapes: " + r.not_shared + "\n";
