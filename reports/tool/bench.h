@@ -9,6 +9,7 @@
 namespace attest {
 
 struct BenchOptions {
+  std::string device = "cuda";
   std::vector<std::string> kernels;
   BenchChoice choice;
   std::string peers = "torch", python = "python3";

@@ -33,8 +33,7 @@ void add_bench(CLI::App& app, Action& action) {
   b->footer(std::string(bench_help) + "\n" + R"(
 Exit codes: 0 measured, or there is no device; 1 an output is wrong, a kernel failed, or a cell is below --require-ratio;
 2 usage or bad input; 3 no failure, but something required was not measured; 130 interrupted, what was measured is kept.)");
-  const auto device = std::make_shared<std::string>("cuda");
-  b->add_option("--device", *device, "Where: cuda")->check(CLI::IsMember({"cuda"}))->capture_default_str();
+  b->add_option("--device", o.device, "Where: cuda")->check(CLI::IsMember({"cuda"}))->capture_default_str();
   b->add_option("--kernels", o.kernels, "Kernels to time (globs). Default: all of the device that suit a cell")
       ->type_name("GLOB");
   b->add_option("--cells", o.choice.cells, "Cells to time (globs; --list names them). Default: all")->type_name("GLOB");
