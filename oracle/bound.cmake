@@ -21,6 +21,7 @@ list(APPEND bound_sources
 list(APPEND bound_tests
   tests/bound_adversarial_test.cpp
   tests/bound_extremes_test.cpp
+  tests/bound_forward_sweep.cpp
   tests/bound_forward_test.cpp
   tests/bound_merge_test.cpp
   tests/bound_plan_test.cpp
