@@ -75,8 +75,9 @@ std::vector<CorpusCase> load_corpus(const std::string& directory) {
   if (!fs::is_directory(directory)) throw UsageError(directory + ": not a directory of .case files");
   std::vector<std::string> paths;
   for (auto at = fs::recursive_directory_iterator(directory); at != fs::recursive_directory_iterator(); ++at) {
-    // Seconds and gigabytes a case: only for who names the folder itself.
-    if (at->is_directory() && at->path().filename() == "large") at.disable_recursion_pending();
+    // Seconds or gigabytes a case: only for who names the folder itself.
+    if (at->is_directory() && (at->path().filename() == "large" || at->path().filename() == "tiles"))
+      at.disable_recursion_pending();
     if (at->is_regular_file() && at->path().extension() == ".case") paths.push_back(at->path().string());
   }
   std::sort(paths.begin(), paths.end());
