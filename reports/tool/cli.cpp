@@ -94,6 +94,7 @@ int dispatch(int argc, char** argv) {
   add_mutants(app, action);
   add_field(app, action);
   add_hunt(app, action);
+  add_fuzz(app, action);
   add_calibrate(app, action);
   add_bench(app, action);
   add_new_plugin(app, action);

@@ -22,6 +22,7 @@ void add_field(CLI::App& app, Action& action);
 void add_hunt(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_fuzz(CLI::App& app, Action& action);
 
 // What several subcommands say and ask.
 extern const char* const exit_codes;

@@ -1,0 +1,158 @@
+#include "reports/tool/fuzz/fuzz.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "reports/tool/fuzz/campaign.h"
+#include "reports/tool/text.h"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double longest_turn = 60, log_every = 10;  // seconds
+
+std::atomic<bool> interrupt{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+void on_interrupt(int) { interrupt = true; }
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+class Campaign {
+ public:
+  explicit Campaign(const FuzzOptions& options)
+      : options_(options),
+        targets_(fuzz_targets(options)),
+        folder_(options.corpus, targets_),
+        findings_(folder_, options_),
+        progress_(targets_.size()),
+        log_(folder_.log(), std::ios::app) {
+    if (!log_) throw UsageError("cannot write to " + folder_.log().string());
+  }
+
+  int run() {
+    live_ = !options_.quiet && isatty(STDERR_FILENO);
+    begin_ = now();
+    const double turn = options_.seconds > 0
+                            ? std::min(longest_turn, options_.seconds / static_cast<double>(targets_.size()))
+                            : longest_turn;
+    std::uint64_t seed = options_.seed * 1000003u + static_cast<std::uint64_t>(folder_count()) * 7919u;
+    for (std::size_t n = 0; !over(); n = (n + 1) % targets_.size()) {
+      if (std::all_of(progress_.begin(), progress_.end(), [](const FuzzProgress& p) { return !p.broken.empty(); }))
+        break;
+      if (!progress_[n].broken.empty()) continue;
+      const double left = options_.seconds > 0 ? begin_ + options_.seconds - now() : turn;
+      FuzzTurn t(targets_[n], options_, folder_, findings_, progress_[n], seed);
+      seed += 1000;
+      t.run(
+          std::min(turn, left), [&] { return over(); }, [&] { tick(n); },
+          [&](const std::string& line) { std::cout << clear() << line << "\n"
+                                                   << std::flush; });
+      write_log(n);
+    }
+    return finish();
+  }
+
+ private:
+  bool over() const { return interrupt || (options_.seconds > 0 && now() - begin_ >= options_.seconds); }
+  const char* clear() const { return live_ ? "\r\x1b[K" : ""; }
+  std::int64_t folder_count() const {
+    std::int64_t n = 0;
+    for (const FuzzTarget& t : targets_) n += folder_.count(t);
+    return n;
+  }
+
+  std::string line(std::size_t n) const {
+    const FuzzProgress& p = progress_[n];
+    const auto [kernel, ratio] = p.worst_of_all();
+    return text("fuzz_%-9s %12lld executions, %8.0f/s for each worker, %lld edges, %lld features, %lld inputs",
+                targets_[n].name.c_str(), static_cast<long long>(p.executions), p.rate(),
+                static_cast<long long>(p.edges), static_cast<long long>(p.features),
+                static_cast<long long>(folder_.count(targets_[n]))) +
+           (kernel.empty() ? "" : text(", error/bound %.4f of %s", ratio, kernel.c_str())) +
+           text(", %lld findings", static_cast<long long>(findings_.kinds(targets_[n])));
+  }
+
+  void tick(std::size_t n) {
+    if (live_) std::cerr << clear() << text("%.0f s  ", now() - begin_) << line(n) << std::flush;
+    if (now() - logged_ >= log_every) write_log(n);
+  }
+
+  void write_log(std::size_t n) {
+    logged_ = now();
+    const FuzzProgress& p = progress_[n];
+    Json j;
+    j["seconds"] = std::round((now() - begin_) * 10) / 10;
+    j["target"] = targets_[n].name;
+    j["jobs"] = options_.jobs;
+    j["executions"] = p.executions;
+    j["edges"] = p.edges;
+    j["features"] = p.features;
+    j["inputs"] = folder_.count(targets_[n]);
+    j["findings"] = findings_.kinds(targets_[n]);
+    j["worst"] = Json::object();
+    for (const auto& [kernel, ratio] : p.worst) j["worst"][kernel] = ratio;
+    log_ << j.dump() << std::endl;
+  }
+
+  int finish() {
+    if (live_) std::cerr << clear();
+    bool broken = false;
+    for (std::size_t n = 0; n < targets_.size(); ++n) {
+      std::string why;
+      std::vector<std::string> more;
+      if (const std::filesystem::path stored =
+              std::filesystem::absolute(std::filesystem::path(options_.stored) / targets_[n].name);
+          options_.stored != "none" && std::filesystem::is_directory(stored))
+        more.push_back(stored.string());
+      if (!options_.keep_all && !interrupt && progress_[n].broken.empty() && progress_[n].executions > 0 &&
+          !folder_.minimise(targets_[n], more, why))
+        std::cout << why << "\n";
+      std::cout << line(n) << "\n";
+      if (progress_[n].broken.empty()) continue;
+      broken = true;
+      std::cout << "  " << progress_[n].broken << "\n";
+    }
+    const std::int64_t found = findings_.kinds();
+    std::cout << (found > 0 ? "FAIL"
+                  : broken  ? "INCOMPLETE"
+                            : "PASS")
+              << text("  seed %llu: %lld findings, %.0f s%s; inputs and log in %s\n",
+                      static_cast<unsigned long long>(options_.seed), static_cast<long long>(found), now() - begin_,
+                      interrupt ? ", interrupted" : "", options_.corpus.c_str());
+    return found > 0 ? 1 : broken ? 3 : 0;
+  }
+
+  const FuzzOptions& options_;
+  std::vector<FuzzTarget> targets_;
+  FuzzFolder folder_;
+  FuzzFindings findings_;
+  std::vector<FuzzProgress> progress_;
+  std::ofstream log_;
+  bool live_ = false;
+  double begin_ = 0, logged_ = 0;
+};
+
+}  // namespace
+
+int run_fuzz(const FuzzOptions& given) {
+  FuzzOptions options = given;
+  if (options.jobs == 0) options.jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  interrupt = false;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  const int code = Campaign(options).run();
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  return code;
+}
+
+}  // namespace attest

@@ -1,0 +1,37 @@
+// A child process whose output is read line by line while it runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attest {
+
+class FuzzProcess {
+ public:
+  // Standard output and error go to one pipe. The child is in a group of its own: Ctrl-C is for the tool, which ends
+  // its children in order; and it dies with the tool. directory: where it works; environment: variables
+  // set beside our own. Raises UsageError.
+  FuzzProcess(const std::vector<std::string>& command, const std::string& directory,
+              const std::vector<std::pair<std::string, std::string>>& environment);
+  ~FuzzProcess();
+  FuzzProcess(const FuzzProcess&) = delete;
+  FuzzProcess& operator=(const FuzzProcess&) = delete;
+
+  int file() const { return file_; }  // to poll
+  // Hands over the lines that are there, without waiting. False once the child has closed its output.
+  bool read_lines(const std::function<void(const std::string&)>& line);
+  void interrupt() const;  // SIGINT: libFuzzer ends in order
+  void kill() const;
+  int wait();  // the status of waitpid
+
+ private:
+  pid_t process_ = -1;
+  int file_ = -1, status_ = 0;
+  std::string pending_;
+};
+
+}  // namespace attest

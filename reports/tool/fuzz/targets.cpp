@@ -1,0 +1,91 @@
+#include "reports/tool/fuzz/targets.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "reports/tool/fuzz/process.h"
+#include "reports/tool/text.h"
+
+namespace attest {
+
+namespace fs = std::filesystem;
+
+std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options) {
+  constexpr std::string_view prefix = "fuzz_";
+  std::vector<FuzzTarget> out;
+  std::string built;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(options.bin, none)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(prefix) || file.find('.') != std::string::npos || access(entry.path().c_str(), X_OK) != 0 ||
+        !entry.is_regular_file(none))
+      continue;
+    const std::string name = file.substr(prefix.size());
+    if (name == "tests") continue;
+    built += (built.empty() ? "" : ", ") + name;
+    if (matches_any(options.targets, name) || matches_any(options.targets, file))
+      out.push_back({name, fs::absolute(entry.path()).string()});
+  }
+  if (built.empty())
+    throw UsageError(options.bin + " has no fuzz targets. Build them with clang: " +
+                     "cmake --preset fuzz && cmake --build --preset fuzz, and name build/fuzz/bin with --bin");
+  if (out.empty()) throw UsageError("no fuzz target matches --target; there are: " + built);
+  std::sort(out.begin(), out.end(), [](const FuzzTarget& a, const FuzzTarget& b) { return a.name < b.name; });
+  return out;
+}
+
+FuzzFolder::FuzzFolder(const std::string& path, const std::vector<FuzzTarget>& targets) : path_(fs::absolute(path)) {
+  std::error_code error;
+  fs::create_directories(findings(), error);
+  for (const FuzzTarget& t : targets) {
+    const fs::path now = inputs(t), before = now.string() + ".before";
+    fs::remove_all(now.string() + ".smaller", error);
+    if (fs::exists(before) && !fs::exists(now)) fs::rename(before, now, error);
+    fs::remove_all(before, error);
+    fs::create_directories(now, error);
+    if (error) throw UsageError("cannot make " + now.string() + ": " + error.message());
+  }
+  if (access(findings().c_str(), W_OK) != 0) throw UsageError("cannot write to " + findings().string());
+}
+
+bool FuzzFolder::minimise(const FuzzTarget& target, const std::vector<std::string>& more, std::string& why) const {
+  const fs::path now = inputs(target), smaller = now.string() + ".smaller", before = now.string() + ".before";
+  std::error_code error;
+  fs::remove_all(smaller, error);
+  fs::create_directories(smaller, error);
+  std::vector<std::string> command = {target.program, "-merge=1", "-rss_limit_mb=4096", smaller.string(), now.string()};
+  command.insert(command.end(), more.begin(), more.end());
+  std::string last;
+  FuzzProcess process(command, findings().string(), {});
+  const auto take = [&](const std::string& line) { last = line; };
+  while (process.read_lines(take)) {
+    pollfd wait = {process.file(), POLLIN, 0};
+    poll(&wait, 1, 1000);
+  }
+  const bool done = process.wait() == 0;
+  // Nothing at all is never smaller than something.
+  if (!done || (fs::is_empty(smaller, error) && !fs::is_empty(now, error))) {
+    fs::remove_all(smaller, error);
+    why = "minimising " + target.name + " failed: " + last;
+    return false;
+  }
+  fs::rename(now, before, error);
+  if (!error) fs::rename(smaller, now, error);
+  if (error) {
+    why = "minimising " + target.name + ": " + error.message();
+    return false;
+  }
+  fs::remove_all(before, error);
+  return true;
+}
+
+std::int64_t FuzzFolder::count(const FuzzTarget& target) const {
+  std::error_code none;
+  std::int64_t n = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(inputs(target), none)) ++n;
+  return n;
+}
+
+}  // namespace attest

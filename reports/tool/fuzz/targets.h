@@ -1,0 +1,41 @@
+// The fuzz targets that are built, and a campaign's folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/tool/fuzz/fuzz.h"
+
+namespace attest {
+
+struct FuzzTarget {
+  std::string name;     // "forward"
+  std::string program;  // absolute path of fuzz_forward
+};
+
+// Those whose name matches, in the order of their names. Raises UsageError where there is none.
+std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options);
+
+// The folder of a campaign: NAME/ has a target's inputs, findings/ is where workers run and leave what they found,
+// log.jsonl has the curve. Whatever is killed at whatever moment, no input is lost.
+class FuzzFolder {
+ public:
+  // Makes what is not there, and ends a minimising that was cut off. Raises UsageError.
+  FuzzFolder(const std::string& path, const std::vector<FuzzTarget>& targets);
+
+  std::filesystem::path inputs(const FuzzTarget& target) const { return path_ / target.name; }
+  std::filesystem::path findings() const { return path_ / "findings"; }
+  std::filesystem::path log() const { return path_ / "log.jsonl"; }
+
+  // Keeps the inputs that reach something new, the smallest first; `more`: folders of stored inputs, read as well.
+  // False with the reason if the target failed at it: everything is as it was then.
+  bool minimise(const FuzzTarget& target, const std::vector<std::string>& more, std::string& why) const;
+  std::int64_t count(const FuzzTarget& target) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace attest
