@@ -1,9 +1,10 @@
 #!/bin/bash -eu
 # local.sh [SANITIZER [FOLDER]]: build.sh and check.sh in a clean folder, with the variables that OSS-Fuzz's base-builder
-# sets for libFuzzer and that sanitizer (address or undefined), and the compiler of this machine. FOLDER is kept;
-# without one a folder under /tmp is used, and removed when all checks pass.
+# sets for that sanitizer (address, undefined) and for $FUZZING_ENGINE (libfuzzer, afl), and the compilers of this
+# machine. FOLDER is kept; without one a folder under /tmp is used, and removed when all checks pass.
 
 sanitizer=${1:-address}
+engine=${FUZZING_ENGINE:-libfuzzer}
 oss_fuzz=$(cd "$(dirname "$0")" && pwd)
 attest=$(cd "$oss_fuzz/../.." && pwd)
 
@@ -15,6 +16,18 @@ address) flags="-fsanitize=address -fsanitize-address-use-after-scope" ;;
 undefined) flags="-fsanitize=$checks,unsigned-integer-overflow -fno-sanitize-recover=$checks" ;;
 *) echo "local.sh: address or undefined, not $sanitizer" >&2; exit 2 ;;
 esac
+case $engine in
+libfuzzer)
+  export CC=${CC:-clang} CXX=${CXX:-clang++} LIB_FUZZING_ENGINE=-fsanitize=fuzzer
+  flags="$flags -fsanitize=fuzzer-no-link"
+  ;;
+afl)
+  afl=$(command -v afl-fuzz) || { echo "local.sh: no afl-fuzz" >&2; exit 2; }
+  export CC=afl-clang-fast CXX=afl-clang-fast++ AFL_QUIET=1 AFL_IGNORE_PROBLEMS=1
+  export LIB_FUZZING_ENGINE=${afl%/bin/afl-fuzz}/lib/afl/libAFLDriver.a
+  ;;
+*) echo "local.sh: libfuzzer or afl, not $engine" >&2; exit 2 ;;
+esac
 
 keep=${2:-}
 folder=${keep:-$(mktemp -d /tmp/attest-oss-fuzz.XXXXXX)}
@@ -24,17 +37,22 @@ folder=$(cd "$folder" && pwd)
 export SRC=$folder/src WORK=$folder/work OUT=$folder/out
 mkdir "$SRC" "$WORK" "$OUT"
 
-export SANITIZER=$sanitizer FUZZING_ENGINE=libfuzzer ARCHITECTURE=x86_64 FUZZING_LANGUAGE=c++
-export CC=${CC:-clang} CXX=${CXX:-clang++} LIB_FUZZING_ENGINE=-fsanitize=fuzzer UBSAN_OPTIONS=silence_unsigned_overflow=1
-CFLAGS="-O1 -fno-omit-frame-pointer -gline-tables-only -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION"
-export CFLAGS="$CFLAGS $flags -fsanitize=fuzzer-no-link"
-# There the engine and the targets use one libc++. Distributions build the engine with libstdc++, which targets must
-# then use as well.
-probe='extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
-if "$CXX" -stdlib=libc++ -fsanitize=fuzzer -x c++ - -o "$WORK/probe" <<<"$probe" 2>/dev/null; then
+export SANITIZER=$sanitizer FUZZING_ENGINE=$engine ARCHITECTURE=x86_64 FUZZING_LANGUAGE=c++
+export UBSAN_OPTIONS=silence_unsigned_overflow=1
+export CFLAGS="-O1 -fno-omit-frame-pointer -gline-tables-only -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $flags"
+# There the engine and the targets use one libc++, an archive that holds its ABI library. Distributions build libFuzzer
+# with libstdc++, which targets must then use as well.
+cat >"$WORK/probe.cpp" <<'CODE'
+#include <stdexcept>
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long n) {
+  if (n > 3) throw std::runtime_error("long");
+  return 0;
+}
+CODE
+if "$CXX" -stdlib=libc++ -static-libstdc++ "$WORK/probe.cpp" "$LIB_FUZZING_ENGINE" -o "$WORK/probe" 2>/dev/null; then
   export CXXFLAGS="$CFLAGS -stdlib=libc++"
 else
-  echo "local.sh: $CXX's libFuzzer does not link with libc++; using the compiler's default library"
+  echo "local.sh: $CXX does not link $LIB_FUZZING_ENGINE with a static libc++; using its default library"
   export CXXFLAGS=$CFLAGS
 fi
 
