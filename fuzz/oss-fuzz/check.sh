@@ -11,7 +11,7 @@ usage() {
   echo "usage: [SANITIZER=address|undefined] [FUZZING_ENGINE=libfuzzer|afl] check.sh OUT [TARGET...]" >&2
   exit 2
 }
-[ $# -ge 1 ] && [ -d "$1" ] || usage
+if [ $# -lt 1 ] || [ ! -d "$1" ]; then usage; fi
 out=$(cd "$1" && pwd)
 shift
 wanted=("$@")
