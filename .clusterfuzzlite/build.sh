@@ -1,0 +1,2 @@
+#!/bin/bash -eu
+exec bash -eu "$SRC/attest/fuzz/oss-fuzz/build.sh"
