@@ -17,6 +17,11 @@ class Bytes {
     const std::uint16_t low = byte();
     return static_cast<std::uint16_t>(low | byte() << 8);
   }
+  std::uint64_t quad() {
+    std::uint64_t all = 0;
+    for (int shift = 0; shift < 64; shift += 16) all |= static_cast<std::uint64_t>(word()) << shift;
+    return all;
+  }
 
   // lo..hi inclusive, hi - lo <= 255. Byte 0, and so input that has ended, gives `start`, or lo.
   std::int64_t between(std::int64_t lo, std::int64_t hi) { return between(lo, hi, lo); }

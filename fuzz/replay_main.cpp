@@ -11,6 +11,9 @@
 
 #include "fuzz/target.h"
 
+// Not every target has one.
+extern "C" __attribute__((weak)) int LLVMFuzzerInitialize(int* argc, char*** argv);
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,6 +53,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (!collect(argc, argv, files)) return 2;
+  if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
   for (const fs::path& path : files) {
     std::string bytes;
     if (!read_file(path, bytes)) {

@@ -6,6 +6,9 @@
 
 // libFuzzer's entry: any bytes are a valid input. Returns 0; a finding aborts.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// Called once, before the first input, by targets that have something to prepare. Ends the process with 2 on bad
+// settings.
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 
 namespace attest::fuzz {
 

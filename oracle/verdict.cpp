@@ -12,15 +12,12 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// Sign of a sum of finite doubles, exact: a nonoverlapping expansion (Shewchuk 1997) whose last nonzero component
-// carries the sign. Two-sums are exact with gradual underflow; values are scaled when their sums could overflow.
+constexpr int sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+
+// A nonoverlapping expansion of the terms (Shewchuk 1997): components of increasing size with the same sum. Two-sums
+// are exact with gradual underflow, as long as nothing overflows.
 template <std::size_t n>
-int sign_of_sum(std::array<double, n> terms) {
-  double largest = 0;
-  for (const double x : terms) largest = std::max(largest, std::fabs(x));
-  if (largest > 0x1p1000) {
-    for (double& x : terms) x *= 0x1p-16;
-  }
+std::array<double, n> expand(const std::array<double, n>& terms) {
   std::array<double, n> expansion{};
   for (std::size_t count = 0; count < n; ++count) {
     double q = terms[count];
@@ -31,10 +28,29 @@ int sign_of_sum(std::array<double, n> terms) {
     }
     expansion[count] = q;
   }
-  for (std::size_t i = n; i-- > 0;) {
-    if (expansion[i] != 0) return expansion[i] > 0 ? 1 : -1;
+  return expansion;
+}
+
+// Sign of a sum of finite doubles, exact: the last nonzero component carries it.
+template <std::size_t n>
+int sign_of_sum(std::array<double, n> terms) {
+  double largest = 0, rest = 0;
+  for (const double x : terms) largest = std::max(largest, std::fabs(x));
+  const bool scaled = largest > 0x1p1000;  // sums could overflow
+  for (double& x : terms) {
+    if (!scaled) break;
+    // What scaling takes from the smallest terms: less than 2^-1058 each, so that their sum is exact.
+    const double less = x * 0x1p-16;
+    rest += x - less * 0x1p16;
+    x = less;
   }
-  return 0;
+  const std::array<double, n> expansion = expand(terms);
+  double sum = 0;
+  for (std::size_t i = n; i-- > 0;) {
+    if (std::fabs(expansion[i]) > 0x1p-1030 || (!scaled && expansion[i] != 0)) return sign(expansion[i]);
+    sum += expansion[i];  // of multiples of 2^-1074 this small: exact
+  }
+  return sign(sum * 0x1p16 + rest);
 }
 
 Judgement mismatch() { return {Verdict::fail, not_a_number, infinity}; }

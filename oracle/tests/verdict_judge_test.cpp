@@ -148,6 +148,15 @@ TEST(VerdictJudge, PrecedenceDoesNotDependOnOrder) {
   EXPECT_EQ(worst(Verdict::vacuous, Verdict::undecided), Verdict::undecided);
 }
 
+TEST(VerdictJudge, SmallestAndLargestNumbersMeetExactly) {
+  // The error is one unit of 2^-1074, beside numbers whose sums would overflow.
+  constexpr double largest = 0x1.fffffffffffffp1023, smallest = 0x1p-1074;
+  EXPECT_EQ(judge(finite(0, 0, largest), bound(largest), smallest).verdict, Verdict::undecided);
+  EXPECT_EQ(judge(finite(smallest, 0, largest), bound(largest), smallest).verdict, Verdict::pass);
+  EXPECT_EQ(judge(finite(0, largest, 0), bound(largest), -smallest).verdict, Verdict::fail);
+  EXPECT_EQ(judge(finite(0, largest, 0), bound(largest), smallest).verdict, Verdict::pass);
+}
+
 TEST(VerdictJudge, NamesAreTheVocabulary) {
   EXPECT_EQ(name(Verdict::pass), "PASS");
   EXPECT_EQ(name(Verdict::vacuous), "VACUOUS");

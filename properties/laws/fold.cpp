@@ -29,6 +29,7 @@ Folded fold_blocks(const Kernel& kernel, const Case& c, const StepInputs& in, co
   for (std::int64_t end : cuts) {
     Case block = c;
     block.expected = {};
+    block.mask = {};  // it stands in the scores
     block.values.tensors.clear();
     block.shape.tk = end - begin;
     std::vector<double> scores, v;

@@ -1,0 +1,36 @@
+// What the targets over kernels share: genome -> case -> check_case() under `encloses` and one more law.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fuzz/subjects.h"
+
+namespace attest::fuzz {
+
+class CaseTarget {
+ public:
+  // name: of the findings' files.
+  CaseTarget(std::string name, std::vector<Subject> subjects);
+
+  // One input. A finding is saved as NAME-HASH.case in the folder that ATTEST_FUZZ_CASES names, or the working
+  // directory, announced on standard error, and ends the process by abort().
+  void run(std::span<const std::uint8_t> bytes);
+
+ private:
+  void check(const Case& c, std::size_t subject, const Law& law);
+  [[noreturn]] void report(Case c, const Subject& subject, const Law& law, const CheckResult& result) const;
+  std::string path_of(const Case& c) const;
+
+  std::string name_, folder_;
+  bool record_;
+  std::vector<Subject> subjects_;
+  std::vector<double> worst_;  // error/bound of each subject so far
+};
+
+// What a target over kernels defines: its kernels and its name. Made on the first call.
+CaseTarget& target();
+
+}  // namespace attest::fuzz

@@ -1,0 +1,92 @@
+#include "fuzz/subjects.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "properties/check.h"
+#include "properties/execute.h"
+#include "properties/generate.h"
+#include "properties/mutants/mutants.h"
+
+namespace attest::fuzz {
+namespace {
+
+std::vector<std::string> named_kernels() {
+  std::vector<std::string> globs;
+  const char* text = std::getenv("ATTEST_FUZZ_KERNELS");
+  std::istringstream in(text ? text : "");
+  for (std::string glob; std::getline(in, glob, ',');)
+    if (!glob.empty()) globs.push_back(glob);
+  return globs;
+}
+
+bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
+  return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, name); });
+}
+
+std::vector<Kernel> candidates(const std::vector<std::string>& globs) {
+  std::vector<Kernel> kernels = runnable_kernels();
+  if (globs.empty()) {
+    std::erase_if(kernels, [](const Kernel& k) { return k.abi->device != ATTN_DEVICE_CPU; });
+    return kernels;
+  }
+  std::erase_if(kernels, [&](const Kernel& k) { return !matches_any(globs, k.name); });
+  // "*" means the correct kernels; a mutant has to be meant.
+  std::vector<std::string> meant = globs;
+  std::erase_if(meant, [](const std::string& g) { return !g.starts_with("mutant."); });
+  for (Kernel& k : mutants::mutant_kernels())
+    if (matches_any(meant, k.name)) kernels.push_back(std::move(k));
+  return kernels;
+}
+
+std::int32_t abi_op(Op op) { return op == Op::step ? ATTN_OP_STEP : op == Op::merge ? ATTN_OP_MERGE : ATTN_OP_FORWARD; }
+
+// The Contract does not say which states a kernel holds; its supports() does.
+Setting setting_of(const Kernel& kernel, Op op) {
+  const Formats formats = formats_for(kernel);
+  Setting s{op, {}, formats.storage, formats.accumulator};
+  for (const StateKind kind : {StateKind::ml, StateKind::mla, StateKind::olse}) {
+    if (op == Op::step && kind == StateKind::olse) continue;
+    Case c;
+    c.op = op;
+    if (op != Op::forward) c.state = kind;
+    const Problem p(c, formats);
+    char why[256] = "";
+    if (kernel.abi->supports(&p.abi(), why, sizeof why) == ATTN_OK) s.states.push_back(kind);
+  }
+  if (s.states.empty()) s.states.push_back(StateKind::mla);
+  return s;
+}
+
+// Asked of cases that are shaped for the law: what it then turns down, it always does.
+bool speaks_of(const Law& law, const Kernel& kernel) {
+  Random random(1);
+  for (int n = 0; n < 8; ++n)
+    if (law.why_not(generate_case(kernel, law, random, 0.2), kernel).empty()) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Subject> subjects_of(Op op, std::int32_t algorithm) {
+  const std::vector<std::string> globs = named_kernels();
+  std::vector<Subject> subjects;
+  for (Kernel& kernel : candidates(globs)) {
+    if (kernel.abi->op != abi_op(op) || (algorithm && kernel.abi->contract.algorithm != algorithm)) continue;
+    Subject s{std::move(kernel), {}, {}};
+    s.setting = setting_of(s.kernel, op);
+    for (const Law& law : laws())
+      if (law.searched_inputs && speaks_of(law, s.kernel)) s.laws.push_back(&law);
+    subjects.push_back(std::move(s));
+  }
+  if (subjects.empty()) {
+    const char* text = std::getenv("ATTEST_FUZZ_KERNELS");
+    std::fprintf(stderr, "no kernel for this target matches ATTEST_FUZZ_KERNELS='%s'\n", text ? text : "");
+    std::exit(2);
+  }
+  return subjects;
+}
+
+}  // namespace attest::fuzz
