@@ -81,10 +81,11 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
   fs::remove_all(cases, error);
   fs::create_directories(cases, error);
   std::optional<FuzzFinding> said;
-  const int status = run_to_end({target.program, "-timeout=60", artifact}, folder_.findings().string(),
-                                {{"ATTEST_FUZZ_CASES", cases}}, [&](const std::string& line) {
-                                  if (const auto f = fuzz_finding(line)) said = f;
-                                });
+  const int status =
+      run_to_end({target.program, "-timeout=60", artifact}, folder_.findings().string(),
+                 {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}}, [&](const std::string& line) {
+                   if (const auto f = fuzz_finding(line)) said = f;
+                 });
   std::string out;
   if (said) {
     out = add(target, *said);

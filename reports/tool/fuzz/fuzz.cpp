@@ -41,15 +41,15 @@ class Campaign {
   int run() {
     live_ = !options_.quiet && isatty(STDERR_FILENO);
     begin_ = now();
-    const double turn = options_.seconds > 0
-                            ? std::min(longest_turn, options_.seconds / static_cast<double>(targets_.size()))
-                            : longest_turn;
     std::uint64_t seed = options_.seed * 1000003u + static_cast<std::uint64_t>(folder_count()) * 7919u;
     for (std::size_t n = 0; !over(); n = (n + 1) % targets_.size()) {
       if (std::all_of(progress_.begin(), progress_.end(), [](const FuzzProgress& p) { return !p.broken.empty(); }))
         break;
       if (!progress_[n].broken.empty()) continue;
-      const double left = options_.seconds > 0 ? begin_ + options_.seconds - now() : turn;
+      // What is left is shared among the targets whose turn comes yet in this round.
+      const double left = begin_ + options_.seconds - now();
+      const double turn =
+          options_.seconds > 0 ? std::min(longest_turn, left / static_cast<double>(targets_.size() - n)) : longest_turn;
       FuzzTurn t(targets_[n], options_, folder_, findings_, progress_[n], seed);
       seed += 1000;
       t.run(
