@@ -26,7 +26,8 @@ done
 
 scratch=$(mktemp -d /tmp/attest-check.XXXXXX) || exit 2
 moved=$scratch/moved
-mkdir "$moved" "$scratch/seeds" "$scratch/logs"
+mkdir "$moved" "$scratch/seeds" "$scratch/logs" "$scratch/work"
+chmod 777 "$scratch/work"
 contents() { find "$1" -mindepth 1 -maxdepth 1 -exec mv -t "$2" {} +; }
 move_back() {
   trap - EXIT
@@ -48,7 +49,6 @@ chmod a+rx "$scratch" "$scratch/seeds"
 as_nobody=()
 if [ "$(id -u)" = 0 ]; then
   as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-  mkdir "$scratch/work" && chmod 777 "$scratch/work"
 fi
 
 # The sanitizers' options of base-runner, as far as they decide between pass and fail. No HOME.
@@ -81,8 +81,12 @@ first_number() { grep -oE "$1[0-9]+" "$2" | head -n 1 | grep -oE '[0-9]+$'; }
 
 # Starts, runs 4 inputs and ends well; has coverage instrumentation in more than a corner.
 start_up() {
-  local log=$1.start edges
-  if ! run "$log" 60 "./$1" -seed=1337 -runs=4 "${limits[@]}"; then
+  local log=$1.start edges what=(-seed=1337 -runs=4 "${limits[@]}")
+  if [ "$engine" = afl ]; then # the driver replays a file
+    echo input >"$scratch/work/input"
+    what=("$scratch/work/input")
+  fi
+  if ! run "$log" 60 "./$1" "${what[@]}"; then
     complain "$1" "start-up run failed, see $scratch/logs/$log"
     cell=FAIL
     return
@@ -127,7 +131,7 @@ grows() {
 }
 
 grows_under_afl() {
-  local queue=${scratch}/work/$1
+  local queue=$scratch/work/$1
   mkdir -p "$scratch/work/$1.in"
   echo input >"$scratch/work/$1.in/input"
   run "$1.grows" 120 afl-fuzz -m none -t 5000+ -V 20 -i "$scratch/work/$1.in" -o "$queue" -- "./$1"
