@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "oracle/case_error.h"
@@ -54,13 +55,14 @@ class Recipe {
   explicit Recipe(const Case& c) : c_(c), v_(c.values), plan_(plan_scores(c)) {}
 
   std::map<std::string, std::vector<double>> make() {
+    // What literals replace is not made: laws that cut and fold a case give all of its numbers.
     if (c_.op == Op::forward) {
-      queries_and_keys();
-    } else {
+      if (!given({"q", "k"})) queries_and_keys();
+    } else if (!given({"m", "l", "acc"})) {
       states();
     }
-    if (c_.op == Op::step) scores();
-    if (c_.op != Op::merge && !input_shape(c_, "v").empty()) values();
+    if (c_.op == Op::step && !given({"scores"})) scores();
+    if (c_.op != Op::merge && !input_shape(c_, "v").empty() && !given({"v"})) values();
     for (auto& [name, xs] : out_) {
       // Kept finite in storage (accumulators are at least fp32). -inf is a value of m and of scores.
       const bool stored = name == "q" || name == "k" || name == "v";
@@ -74,6 +76,16 @@ class Recipe {
  private:
   bool family(std::string_view name) const { return v_.family == name; }
   double value(std::string_view name) const { return parameter(v_, name); }
+  // Whether literals stand for all of these tensors, as far as the case has them. They then have their sizes only.
+  bool given(std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      const auto is_it = [&](const auto& entry) { return tensor_name(c_, entry.first) == name; };
+      if (!input_shape(c_, name).empty() && std::none_of(v_.tensors.begin(), v_.tensors.end(), is_it)) return false;
+    }
+    for (const char* name : names)
+      if (!input_shape(c_, name).empty()) tensor(name);
+    return true;
+  }
   std::vector<double>& tensor(const char* name) {
     auto& xs = out_[name];
     xs.resize(static_cast<std::size_t>(element_count(input_shape(c_, name))));
