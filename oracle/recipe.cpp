@@ -75,7 +75,11 @@ class Recipe {
 
  private:
   bool family(std::string_view name) const { return v_.family == name; }
-  double value(std::string_view name) const { return parameter(v_, name); }
+  // One parameter is asked for at every element: the last answer is kept.
+  double value(std::string_view name) const {
+    if (name != last_name_) last_value_ = parameter(v_, name), last_name_ = name;
+    return last_value_;
+  }
   // Whether literals stand for all of these tensors, as far as the case has them. They then have their sizes only.
   bool given(std::initializer_list<const char*> names) {
     for (const char* name : names) {
@@ -277,6 +281,8 @@ class Recipe {
   const Case& c_;
   const Values& v_;
   const ScorePlan plan_;
+  mutable std::string_view last_name_;  // of a literal
+  mutable double last_value_ = 0;
   std::map<std::string, std::vector<double>> out_;
 };
 
