@@ -163,6 +163,11 @@ TEST(Bench, AScanIsComparedWithItsDefinition) {
   ASSERT_EQ(k->differences.size(), 2u);  // m, l
   EXPECT_EQ(k->differences[0].second.value, 0);
   EXPECT_LT(k->differences[1].second.value, 1e-5);
+  // The copy beside it moves as many bytes, in words of 256.
+  const BenchContender* copy = r.cells[0].fastest(BenchRole::yardstick, "copy", BenchTiming::device);
+  ASSERT_TRUE(copy);
+  EXPECT_GT(copy->bytes, c.bytes() - 512);
+  EXPECT_LE(copy->bytes, c.bytes());
 }
 
 TEST(Bench, YardsticksStandAlone) {

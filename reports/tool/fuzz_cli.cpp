@@ -46,9 +46,6 @@ void add_fuzz(CLI::App& app, Action& action) {
       ->check(seconds_fault, "", "");
   f->add_option("--jobs", o.jobs, "Workers at a time. Default: one for each core")->check(CLI::Range(1, 256));
   f->add_option("--kernels", o.kernels, "Kernels to search (globs). Default: all that a target has")->type_name("GLOB");
-  f->add_option("--engine", o.engine, "libfuzzer; for AFL++ see fuzz/README.md")
-      ->check(CLI::IsMember({"libfuzzer"}))
-      ->capture_default_str();
   f->add_option("--corpus", o.corpus, "The campaign: inputs in DIR/TARGET, log.jsonl, findings")
       ->type_name("DIR")
       ->capture_default_str();

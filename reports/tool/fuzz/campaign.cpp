@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -43,10 +42,6 @@ FuzzTurn::FuzzTurn(const FuzzTarget& target, const FuzzOptions& options, const F
       seed_(seed),
       workers_(static_cast<std::size_t>(options.jobs)) {}
 
-double FuzzTurn::now() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 std::vector<std::string> FuzzTurn::command(double seconds, std::uint64_t seed) const {
   std::vector<std::string> out = {
       target_.program,
@@ -62,9 +57,7 @@ std::vector<std::string> FuzzTurn::command(double seconds, std::uint64_t seed) c
   };
   if (const std::string words = target_.program + ".dict"; fs::exists(words)) out.push_back("-dict=" + words);
   out.push_back(folder_.inputs(target_).string());
-  if (const fs::path more = fs::absolute(fs::path(options_.stored) / target_.name);
-      options_.stored != "none" && fs::is_directory(more))
-    out.push_back(more.string());
+  if (const std::string more = folder_.stored(target_); !more.empty()) out.push_back(more);
   return out;
 }
 
@@ -76,7 +69,7 @@ void FuzzTurn::start(Worker& worker, double seconds) {
     environment.push_back({"ATTEST_FUZZ_KERNELS", globs});
   }
   worker = Worker();
-  worker.counted = now();
+  worker.counted = fuzz_clock();
   worker.process = std::make_unique<FuzzProcess>(command(seconds, seed_++), folder_.findings().string(), environment);
 }
 
@@ -97,9 +90,10 @@ void FuzzTurn::read(Worker& worker, const std::string& line, const std::function
     worker.executed = std::max(worker.executed, *executed);
   } else if (const auto artifact = fuzz_artifact(line)) {
     worker.artifact = *artifact;
-  } else if (line.starts_with("SUMMARY: ") || line.starts_with("==") || line.starts_with("attest: ") ||
-             line.find("ERROR: ") != std::string::npos) {
-    if (worker.last_words.empty() || line.starts_with("SUMMARY: ")) worker.last_words = line;
+  } else if (line.starts_with("SUMMARY: ") || line.find("ERROR: ") != std::string::npos) {
+    worker.error = line;
+  } else if (!line.empty()) {
+    worker.last_line = line;
   }
 }
 
@@ -110,7 +104,9 @@ void FuzzTurn::end(Worker& worker, const std::function<void(const std::string&)>
   if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || (asked_ && !worker.reported && worker.artifact.empty()))
     return;
   ++died_;
-  const std::string words = worker.last_words.empty() ? how_it_ended(status) : worker.last_words;
+  const std::string words = !worker.error.empty()       ? worker.error
+                            : !worker.last_line.empty() ? worker.last_line
+                                                        : how_it_ended(status);
   if (!worker.reported) {
     if (worker.artifact.empty()) {
       if (progress_.broken.empty()) progress_.broken = "a worker ended: " + words;
@@ -128,7 +124,7 @@ void FuzzTurn::end(Worker& worker, const std::function<void(const std::string&)>
 void FuzzTurn::count_time() {
   for (Worker& w : workers_) {
     if (!w.process) continue;
-    const double t = now();
+    const double t = fuzz_clock();
     progress_.worker_seconds += t - w.counted;
     w.counted = t;
   }
@@ -136,7 +132,7 @@ void FuzzTurn::count_time() {
 
 void FuzzTurn::run(double seconds, const std::function<bool()>& stop, const std::function<void()>& tick,
                    const std::function<void(const std::string&)>& say) {
-  const double begin = now(), until = begin + seconds;
+  const double begin = fuzz_clock(), until = begin + seconds;
   for (Worker& w : workers_) start(w, seconds);
   double asked_at = 0;
   for (;;) {
@@ -149,17 +145,17 @@ void FuzzTurn::run(double seconds, const std::function<bool()>& stop, const std:
     for (Worker& w : workers_) {
       if (!w.process || w.process->read_lines([&](const std::string& line) { read(w, line, say); })) continue;
       end(w, say);
-      if (!asked_ && progress_.broken.empty() && until - now() > 1) start(w, until - now());
+      if (!asked_ && progress_.broken.empty() && until - fuzz_clock() > 1) start(w, until - fuzz_clock());
     }
     tick();
     // A second more than its own clock gives it: the last input may be a slow one.
-    if (!asked_ && (stop() || !progress_.broken.empty() || now() > until + 2)) {
+    if (!asked_ && (stop() || !progress_.broken.empty() || fuzz_clock() > until + 2)) {
       asked_ = true;
-      asked_at = now();
+      asked_at = fuzz_clock();
       for (const Worker& w : workers_)
         if (w.process) w.process->interrupt();
     }
-    if (asked_ && now() > asked_at + 10)
+    if (asked_ && fuzz_clock() > asked_at + 10)
       for (const Worker& w : workers_)
         if (w.process) w.process->kill();
   }

@@ -36,16 +36,15 @@ class FuzzTurn {
   struct Worker {
     std::unique_ptr<FuzzProcess> process;
     std::int64_t executed = 0;
-    std::string artifact, last_words;
-    bool reported = false;  // a finding of its own
-    double counted = 0;     // until when its time is in worker_seconds
+    std::string artifact, error, last_line;  // what it said at its end
+    bool reported = false;                   // a finding of its own
+    double counted = 0;                      // until when its time is in worker_seconds
   };
   std::vector<std::string> command(double seconds, std::uint64_t seed) const;
   void start(Worker& worker, double seconds);
   void read(Worker& worker, const std::string& line, const std::function<void(const std::string&)>& say);
   void end(Worker& worker, const std::function<void(const std::string&)>& say);
   void count_time();
-  double now() const;
 
   const FuzzTarget& target_;
   const FuzzOptions& options_;

@@ -1,6 +1,5 @@
 #include "reports/tool/fuzz/findings.h"
 
-#include <poll.h>
 #include <sys/wait.h>
 
 #include <filesystem>
@@ -12,18 +11,6 @@ namespace attest {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Runs a command to its end; its lines go to `line`. The status of waitpid.
-int run_to_end(const std::vector<std::string>& command, const std::string& directory,
-               const std::vector<std::pair<std::string, std::string>>& environment,
-               const std::function<void(const std::string&)>& line) {
-  FuzzProcess process(command, directory, environment);
-  while (process.read_lines(line)) {
-    pollfd wait = {process.file(), POLLIN, 0};
-    poll(&wait, 1, 1000);
-  }
-  return process.wait();
-}
 
 constexpr const char* any_kernel = "*";
 
@@ -68,7 +55,7 @@ std::string FuzzFindings::add(const FuzzTarget& target, const FuzzFinding& findi
   if (known) check.insert(check.end(), {"--kernels", finding.kernel});
   const std::string command =
       tool_command() + " check " + shell_quoted(kept) + (known ? " --kernels " + finding.kernel : "");
-  const int status = run_to_end(check, ".", {}, [](const std::string&) {});
+  const int status = FuzzProcess(check, ".", {}).run_to_end([](const std::string&) {});
   const bool again = WIFEXITED(status) && WEXITSTATUS(status) == 1;
   return "FINDING " + what + "\n  " + command +
          (again ? "" : "\n  which does not show it again: the target and this tool differ");
@@ -81,11 +68,11 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
   fs::remove_all(cases, error);
   fs::create_directories(cases, error);
   std::optional<FuzzFinding> said;
-  const int status =
-      run_to_end({target.program, "-timeout=60", artifact}, folder_.findings().string(),
-                 {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}}, [&](const std::string& line) {
-                   if (const auto f = fuzz_finding(line)) said = f;
-                 });
+  FuzzProcess replay({target.program, "-timeout=60", artifact}, folder_.findings().string(),
+                     {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}});
+  const int status = replay.run_to_end([&](const std::string& line) {
+    if (const auto f = fuzz_finding(line)) said = f;
+  });
   std::string out;
   if (said) {
     out = add(target, *said);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -24,14 +23,12 @@ std::atomic<bool> interrupt{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 void on_interrupt(int) { interrupt = true; }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 class Campaign {
  public:
   explicit Campaign(const FuzzOptions& options)
       : options_(options),
         targets_(fuzz_targets(options)),
-        folder_(options.corpus, targets_),
+        folder_(options, targets_),
         findings_(folder_, options_),
         progress_(targets_.size()),
         log_(folder_.log(), std::ios::app) {
@@ -40,14 +37,14 @@ class Campaign {
 
   int run() {
     live_ = !options_.quiet && isatty(STDERR_FILENO);
-    begin_ = now();
+    begin_ = fuzz_clock();
     std::uint64_t seed = options_.seed * 1000003u + static_cast<std::uint64_t>(folder_count()) * 7919u;
     for (std::size_t n = 0; !over(); n = (n + 1) % targets_.size()) {
       if (std::all_of(progress_.begin(), progress_.end(), [](const FuzzProgress& p) { return !p.broken.empty(); }))
         break;
       if (!progress_[n].broken.empty()) continue;
       // What is left is shared among the targets whose turn comes yet in this round.
-      const double left = begin_ + options_.seconds - now();
+      const double left = begin_ + options_.seconds - fuzz_clock();
       const double turn =
           options_.seconds > 0 ? std::min(longest_turn, left / static_cast<double>(targets_.size() - n)) : longest_turn;
       FuzzTurn t(targets_[n], options_, folder_, findings_, progress_[n], seed);
@@ -62,7 +59,7 @@ class Campaign {
   }
 
  private:
-  bool over() const { return interrupt || (options_.seconds > 0 && now() - begin_ >= options_.seconds); }
+  bool over() const { return interrupt || (options_.seconds > 0 && fuzz_clock() - begin_ >= options_.seconds); }
   const char* clear() const { return live_ ? "\r\x1b[K" : ""; }
   std::int64_t folder_count() const {
     std::int64_t n = 0;
@@ -82,15 +79,15 @@ class Campaign {
   }
 
   void tick(std::size_t n) {
-    if (live_) std::cerr << clear() << text("%.0f s  ", now() - begin_) << line(n) << std::flush;
-    if (now() - logged_ >= log_every) write_log(n);
+    if (live_) std::cerr << clear() << text("%.0f s  ", fuzz_clock() - begin_) << line(n) << std::flush;
+    if (fuzz_clock() - logged_ >= log_every) write_log(n);
   }
 
   void write_log(std::size_t n) {
-    logged_ = now();
+    logged_ = fuzz_clock();
     const FuzzProgress& p = progress_[n];
     Json j;
-    j["seconds"] = std::round((now() - begin_) * 10) / 10;
+    j["seconds"] = std::round((fuzz_clock() - begin_) * 10) / 10;
     j["target"] = targets_[n].name;
     j["jobs"] = options_.jobs;
     j["executions"] = p.executions;
@@ -108,13 +105,8 @@ class Campaign {
     bool broken = false;
     for (std::size_t n = 0; n < targets_.size(); ++n) {
       std::string why;
-      std::vector<std::string> more;
-      if (const std::filesystem::path stored =
-              std::filesystem::absolute(std::filesystem::path(options_.stored) / targets_[n].name);
-          options_.stored != "none" && std::filesystem::is_directory(stored))
-        more.push_back(stored.string());
       if (!options_.keep_all && !interrupt && progress_[n].broken.empty() && progress_[n].executions > 0 &&
-          !folder_.minimise(targets_[n], more, why))
+          !folder_.minimise(targets_[n], why))
         std::cout << why << "\n";
       std::cout << line(n) << "\n";
       if (progress_[n].broken.empty()) continue;
@@ -126,8 +118,8 @@ class Campaign {
                   : broken  ? "INCOMPLETE"
                             : "PASS")
               << text("  seed %llu: %lld findings, %.0f s%s; inputs and log in %s\n",
-                      static_cast<unsigned long long>(options_.seed), static_cast<long long>(found), now() - begin_,
-                      interrupt ? ", interrupted" : "", options_.corpus.c_str());
+                      static_cast<unsigned long long>(options_.seed), static_cast<long long>(found),
+                      fuzz_clock() - begin_, interrupt ? ", interrupted" : "", options_.corpus.c_str());
     return found > 0 ? 1 : broken ? 3 : 0;
   }
 

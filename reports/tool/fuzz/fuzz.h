@@ -14,8 +14,7 @@ struct FuzzOptions {
   std::string corpus = "attest-fuzz";    // the campaign: inputs, log, findings on their way
   std::string stored = "none";           // inputs to begin with, DIR/NAME for each target; or "none"
   std::string findings = "attest-fuzz";  // where .case files of findings go; the campaign itself: DIR/findings
-  std::string engine = "libfuzzer";
-  double seconds = 0;  // 0: until Ctrl-C
+  double seconds = 0;                    // 0: until Ctrl-C
   int jobs = 0;
   std::uint64_t seed = 1;
   bool keep_all = false;  // no minimising at the end

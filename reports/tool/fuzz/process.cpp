@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -86,6 +87,18 @@ bool FuzzProcess::read_lines(const std::function<void(const std::string&)>& line
   if (!pending_.empty()) line(pending_);
   pending_.clear();
   return false;
+}
+
+int FuzzProcess::run_to_end(const std::function<void(const std::string&)>& line) {
+  while (read_lines(line)) {
+    pollfd more = {file_, POLLIN, 0};
+    poll(&more, 1, 1000);
+  }
+  return wait();
+}
+
+double fuzz_clock() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 void FuzzProcess::interrupt() const {

@@ -24,6 +24,8 @@ class FuzzProcess {
   int file() const { return file_; }  // to poll
   // Hands over the lines that are there, without waiting. False once the child has closed its output.
   bool read_lines(const std::function<void(const std::string&)>& line);
+  // Reads all lines until the child has ended; the status of waitpid.
+  int run_to_end(const std::function<void(const std::string&)>& line);
   void interrupt() const;  // SIGINT: libFuzzer ends in order
   void kill() const;
   int wait();  // the status of waitpid
@@ -33,5 +35,8 @@ class FuzzProcess {
   int file_ = -1, status_ = 0;
   std::string pending_;
 };
+
+// Seconds of a clock that only moves forward.
+double fuzz_clock();
 
 }  // namespace attest

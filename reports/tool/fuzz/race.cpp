@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <mutex>
@@ -28,8 +27,6 @@ constexpr double early_share = 0.9;           // of the mutants
 std::atomic<bool> interrupt{false};
 void on_interrupt(int) { interrupt = true; }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 struct Racer {
   std::string kernel, target;
   double seconds = -1;  // -1: not found
@@ -45,7 +42,7 @@ void race(Racer& racer, const FuzzTarget& target, const fs::path& folder, double
   std::error_code error;
   fs::remove_all(folder, error);
   fs::create_directories(folder / "inputs", error);
-  const double begin = now();
+  const double begin = fuzz_clock();
   FuzzProcess process({target.program, text("-seed=%llu", static_cast<unsigned long long>(seed % 0xffffffffu + 1)),
                        text("-max_total_time=%d", static_cast<int>(limit)), "-len_control=0", "-timeout=60",
                        "-rss_limit_mb=4096", (folder / "inputs").string()},
@@ -54,7 +51,7 @@ void race(Racer& racer, const FuzzTarget& target, const fs::path& folder, double
   const auto read = [&](const std::string& line) {
     if (const auto status = fuzz_status(line)) racer.executions = std::max(racer.executions, status->executions);
     if (const auto finding = fuzz_finding(line); finding && racer.seconds < 0) {
-      racer.seconds = now() - begin;
+      racer.seconds = fuzz_clock() - begin;
       racer.law = finding->law;
     }
     if (line.find("ERROR: ") != std::string::npos || line.starts_with("attest: ")) last = line;
@@ -69,7 +66,7 @@ void race(Racer& racer, const FuzzTarget& target, const fs::path& folder, double
   if (racer.seconds < 0 && !in_order && !interrupt) {
     // A worker that dies of the bug, a crash say, has found it too; one that could not begin has not.
     if (racer.executions > 0 || last.find("ERROR: ") != std::string::npos) {
-      racer.seconds = now() - begin;
+      racer.seconds = fuzz_clock() - begin;
       racer.law = "crash";
     } else {
       racer.fault = last.empty() ? "the target ended at once" : last;

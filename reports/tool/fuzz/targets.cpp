@@ -1,6 +1,5 @@
 #include "reports/tool/fuzz/targets.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +35,8 @@ std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options) {
   return out;
 }
 
-FuzzFolder::FuzzFolder(const std::string& path, const std::vector<FuzzTarget>& targets) : path_(fs::absolute(path)) {
+FuzzFolder::FuzzFolder(const FuzzOptions& options, const std::vector<FuzzTarget>& targets)
+    : path_(fs::absolute(options.corpus)), stored_(options.stored) {
   std::error_code error;
   fs::create_directories(findings(), error);
   for (const FuzzTarget& t : targets) {
@@ -50,21 +50,16 @@ FuzzFolder::FuzzFolder(const std::string& path, const std::vector<FuzzTarget>& t
   if (access(findings().c_str(), W_OK) != 0) throw UsageError("cannot write to " + findings().string());
 }
 
-bool FuzzFolder::minimise(const FuzzTarget& target, const std::vector<std::string>& more, std::string& why) const {
+bool FuzzFolder::minimise(const FuzzTarget& target, std::string& why) const {
   const fs::path now = inputs(target), smaller = now.string() + ".smaller", before = now.string() + ".before";
   std::error_code error;
   fs::remove_all(smaller, error);
   fs::create_directories(smaller, error);
   std::vector<std::string> command = {target.program, "-merge=1", "-rss_limit_mb=4096", smaller.string(), now.string()};
-  command.insert(command.end(), more.begin(), more.end());
+  if (const std::string more = stored(target); !more.empty()) command.push_back(more);
   std::string last;
-  FuzzProcess process(command, findings().string(), {});
-  const auto take = [&](const std::string& line) { last = line; };
-  while (process.read_lines(take)) {
-    pollfd wait = {process.file(), POLLIN, 0};
-    poll(&wait, 1, 1000);
-  }
-  const bool done = process.wait() == 0;
+  const bool done =
+      FuzzProcess(command, findings().string(), {}).run_to_end([&](const std::string& line) { last = line; }) == 0;
   // Nothing at all is never smaller than something.
   if (!done || (fs::is_empty(smaller, error) && !fs::is_empty(now, error))) {
     fs::remove_all(smaller, error);
@@ -79,6 +74,11 @@ bool FuzzFolder::minimise(const FuzzTarget& target, const std::vector<std::strin
   }
   fs::remove_all(before, error);
   return true;
+}
+
+std::string FuzzFolder::stored(const FuzzTarget& target) const {
+  const fs::path folder = fs::absolute(fs::path(stored_) / target.name);
+  return stored_ != "none" && fs::is_directory(folder) ? folder.string() : "";
 }
 
 std::int64_t FuzzFolder::count(const FuzzTarget& target) const {

@@ -23,19 +23,23 @@ std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options);
 class FuzzFolder {
  public:
   // Makes what is not there, and ends a minimising that was cut off. Raises UsageError.
-  FuzzFolder(const std::string& path, const std::vector<FuzzTarget>& targets);
+  FuzzFolder(const FuzzOptions& options, const std::vector<FuzzTarget>& targets);
 
   std::filesystem::path inputs(const FuzzTarget& target) const { return path_ / target.name; }
   std::filesystem::path findings() const { return path_ / "findings"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
 
-  // Keeps the inputs that reach something new, the smallest first; `more`: folders of stored inputs, read as well.
-  // False with the reason if the target failed at it: everything is as it was then.
-  bool minimise(const FuzzTarget& target, const std::vector<std::string>& more, std::string& why) const;
+  // The target's stored inputs, or "" where there are none.
+  std::string stored(const FuzzTarget& target) const;
+
+  // Keeps the inputs that reach something new, stored ones among them, the smallest first. False with the reason if the
+  // target failed at it: everything is as it was then.
+  bool minimise(const FuzzTarget& target, std::string& why) const;
   std::int64_t count(const FuzzTarget& target) const;
 
  private:
   std::filesystem::path path_;
+  std::string stored_;
 };
 
 }  // namespace attest
