@@ -86,6 +86,7 @@ TEST(FuzzTool, AFindingIsKeptOnceAndShownAgain) {
   const Ran r = run_tool("fuzz --bin bin --seconds 3 --jobs 1 --stored none --findings f --keep-all");
   EXPECT_EQ(r.code, 1) << r.out << r.err;
   EXPECT_NE(r.out.find("FINDING cpu.fa2.fp32 breaks encloses: o[0] is far off"), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.find("FINDING", r.out.find("FINDING") + 1), std::string::npos) << r.out;
   EXPECT_EQ(r.out.find("does not show it again"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find(" 1 findings"), std::string::npos) << r.out;
   std::vector<std::string> kept;
