@@ -1,6 +1,6 @@
 // Claim: the tile schedule visits every visible pair (row, key) exactly once and lets no invisible pair through
-// unmasked, for all lengths, blocks, splits and masks by position; at small sizes every pair is looked at, at sizes up
-// to 2^62 a pair that the input names.
+// unmasked, for all lengths, blocks, splits and masks by position. At small sizes every pair is looked at, and what is
+// visible is the oracle's word; at sizes up to 2^62, of which no problem can be made, a pair that the input names.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "fuzz/counters.h"
 #include "fuzz/target.h"
 #include "impl/core/tile_schedule.h"
+#include "oracle/problem.h"
 
 namespace {
 
@@ -40,6 +41,19 @@ bool visible(const Visibility& see, Index i, Index j) {
   return j < see.kv_len;
 }
 
+// A problem with these masks and as little else as possible.
+attest::Case case_of(const Schedule& s) {
+  attest::Case c;
+  c.shape.tq = s.see.tq, c.shape.tk = s.see.tk;
+  c.shape.d_qk = c.shape.d_v = 1;
+  c.mask.causal = s.see.causal == CausalAlignment::top_left       ? attest::Causal::top_left
+                  : s.see.causal == CausalAlignment::bottom_right ? attest::Causal::bottom_right
+                                                                  : attest::Causal::none;
+  c.mask.kv_len = {s.see.kv_len};
+  c.values.family = "zeros";
+  return c;
+}
+
 // One tile as a kernel takes it: a full one without looking, a partial one pair by pair.
 void visit(const Schedule& s, IndexRange rows, IndexRange keys, bool among_full, std::vector<int>& visits) {
   const TileClass tile = classify(s.see, rows, keys);
@@ -66,9 +80,10 @@ void check_every_pair(const Schedule& s) {
       tiles_met += tiles, full_met += full, empty += part.size() == 0;
     }
   }
+  const attest::Problem problem(case_of(s), {});
   for (Index i = 0; i < s.see.tq; ++i)
     for (Index j = 0; j < s.see.tk; ++j)
-      if (visits[static_cast<std::size_t>(i * s.see.tk + j)] != visible(s.see, i, j))
+      if (visits[static_cast<std::size_t>(i * s.see.tk + j)] != problem.visible(0, 0, i, j))
         die(s, "a pair is not visited as often as it is visible", i, j);
   met(Situation::schedule, 16 * bucket(full_met) + bucket(tiles_met - full_met));
   met(Situation::empty_splits, 16 * bucket(s.splits) + bucket(empty));
