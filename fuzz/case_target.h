@@ -19,6 +19,9 @@ class CaseTarget {
   // directory, announced on standard error, and ends the process by abort().
   void run(std::span<const std::uint8_t> bytes);
 
+  // Largest error/bound of what passed so far, over all kernels: never above 1.
+  double worst() const;
+
  private:
   void check(const Case& c, std::size_t subject, const Law& law);
   [[noreturn]] void report(Case c, const Subject& subject, const Law& law, const CheckResult& result) const;
