@@ -19,7 +19,8 @@ class CaseTarget {
   // directory, announced on standard error, and ends the process by abort().
   void run(std::span<const std::uint8_t> bytes);
 
-  // Largest error/bound of what passed so far, over all kernels: never above 1.
+  // Largest error/bound of O before it is rounded, or of states, of what passed so far, over all kernels: never
+  // above 1.
   double worst() const;
 
  private:

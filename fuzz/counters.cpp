@@ -9,15 +9,15 @@ namespace attest::fuzz {
 namespace {
 
 constexpr std::size_t kSituations = static_cast<std::size_t>(Situation::count), kSlots = 256;
-constexpr std::size_t kKernels = 64, kSteps = 64;
-constexpr double kStepsPerOctave = 8;
+constexpr std::size_t kKernels = 48, kParts = 3, kSteps = 64;
+constexpr double kFirstStep = -4, kStepsPerOctave = 4;  // from 2^-4 to 1 - 2^-12
 
 // libFuzzer finds this array by the name of its section, and clears it before each input. Without libFuzzer it is
 // memory like any other.
 #ifdef __linux__
 __attribute__((used, section("__libfuzzer_extra_counters")))
 #endif
-std::uint8_t counters[kSituations * kSlots + kKernels * kSteps];
+std::uint8_t counters[kSituations * kSlots + kKernels * kParts * kSteps];
 
 }  // namespace
 
@@ -26,11 +26,13 @@ void met(Situation situation, std::int64_t slot) {
   counters[static_cast<std::size_t>(situation) * kSlots + n] = 1;
 }
 
-void met_ratio(std::size_t kernel, double ratio) {
+void met_ratio(std::size_t kernel, Part part, double ratio) {
   if (!(ratio > 0)) return;
-  const double step = kSteps - 1 + kStepsPerOctave * std::log2(std::min(ratio, 1.0));
+  const double place = std::log2(ratio) - std::log2(std::max(1 - ratio, 0x1p-20));
+  const double step = std::min(kStepsPerOctave * (place - kFirstStep), kSteps - 1.0);
   if (step < 0) return;
-  counters[kSituations * kSlots + kernel % kKernels * kSteps + static_cast<std::size_t>(step)] = 1;
+  const std::size_t climb = kernel % kKernels * kParts + static_cast<std::size_t>(part);
+  counters[kSituations * kSlots + climb * kSteps + static_cast<std::size_t>(step)] = 1;
 }
 
 std::int64_t bucket(std::int64_t n) {

@@ -18,7 +18,7 @@ enum class Situation : std::uint8_t {
   empty_splits,    // how many parts of the keys hold none
   scores,          // exponents of the largest and of the smallest score
   values,          // exponent of the largest value
-  merge,           // parts, and how many of them are empty
+  merge,           // parts (the deepest tree of their merges is one less deep), and how many of them are empty
   merge_distance,  // exponent of the largest distance between maxima
   schedule,        // of fuzz_schedule
   verdict,         // of fuzz_verdict
@@ -28,9 +28,13 @@ enum class Situation : std::uint8_t {
 // Value `slot` of a situation was met by this input; slots beyond the last mean the last.
 void met(Situation situation, std::int64_t slot);
 
-// The worst error/bound of a kernel under this input: one slot for each step of an eighth of an octave, so that every
-// small gain is a reason to keep the input, and the search climbs.
-void met_ratio(std::size_t kernel, double ratio);
+// What of a kernel's outputs an error is of: O in the accumulator's format, O rounded to fewer bits, LSE and all that
+// other laws compare. They climb apart: one that is soon at its bound would hide the others.
+enum class Part : std::uint8_t { o, rounded_o, other };
+
+// The worst error/bound of a kernel under this input: steps of log2(ratio / (1 - ratio)), quarters of an octave where
+// the ratio is small and ever finer towards 1, so that every gain is a reason to keep the input, and the search climbs.
+void met_ratio(std::size_t kernel, Part part, double ratio);
 
 // 0, 1, 2, 3, 4..5, 6..8, ...: few slots for any count.
 std::int64_t bucket(std::int64_t count);

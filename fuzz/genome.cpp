@@ -69,6 +69,8 @@ constexpr std::array<GeneInfo, kGenes> kInfo = {{
     {Trait::pattern, 0, kMostWords, 0},  // period_2
     {Trait::pattern, 0, kMostWords, 0},  // period_3
     {Trait::pattern, 0, kMostWords, 0},  // period_4
+    {Trait::pattern, 0, 3, 0},           // once
+    {Trait::shape, 0, 4, 0},             // tk_doublings
 }};
 
 Word read_word(Bytes& bytes) {

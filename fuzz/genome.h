@@ -11,7 +11,8 @@
 
 namespace attest::fuzz {
 
-// The order is the format of corpus/fuzz: new genes are appended, so that stored inputs keep their meaning.
+// The order is the format of corpus/fuzz. A gene more is appended, and a zero byte put into the stored inputs there:
+// what follows the genes is words.
 enum class Gene : std::uint8_t {
   // What is checked: indices into the target's lists, modulo their lengths.
   kernel,
@@ -67,6 +68,8 @@ enum class Gene : std::uint8_t {
   period_2,
   period_3,
   period_4,
+  once,          // the first words of a pattern that are not repeated with the others
+  tk_doublings,  // rows of keys longer than a gene holds
   count
 };
 inline constexpr std::size_t kGenes = static_cast<std::size_t>(Gene::count);
@@ -94,8 +97,8 @@ struct Genome {
   Genome();  // what no bytes at all decode to
 
   std::array<std::uint8_t, kGenes> genes;
-  // Laid over a tensor again and again: value patterns, not noise, are what kernels trip over, and a short period keeps
-  // the search space small. As long as the period genes say.
+  // Laid over a tensor again and again, but for the first ones where Gene::once says so: value patterns, not noise, are
+  // what kernels trip over, and a short period keeps the search space small. As long as the period genes say.
   std::array<std::vector<Word>, kPatterns> words;
 
   std::uint8_t& operator[](Gene gene) { return genes[static_cast<std::size_t>(gene)]; }

@@ -53,7 +53,7 @@ Shape shape_of(const Genome& g, Op op) {
     s.parts = g[Gene::parts];
     return s;
   }
-  s.tk = g[Gene::tk];
+  s.tk = static_cast<std::int64_t>(g[Gene::tk]) << g[Gene::tk_doublings];
   if (op == Op::step) return s;
   s.d_qk = g[Gene::d_qk];
   s.batch = g[Gene::batch];
@@ -176,7 +176,8 @@ void lay_patterns(Case& c, const Genome& g, const Setting& setting) {
     }
     std::vector<double>& literal = c.values.tensors[tensors[p]].literal;
     literal.resize(static_cast<std::size_t>(elements));
-    for (std::size_t n = 0; n < literal.size(); ++n) literal[n] = numbers[n % numbers.size()];
+    const std::size_t once = std::min<std::size_t>(g[Gene::once], numbers.size() - 1), again = numbers.size() - once;
+    for (std::size_t n = 0; n < literal.size(); ++n) literal[n] = numbers[n < once ? n : once + (n - once) % again];
   }
 }
 

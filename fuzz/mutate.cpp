@@ -183,6 +183,34 @@ void number_format(Genome& g, Random& random) {
   }
 }
 
+// One key, then many whose weights are just under an ulp of the sum, or just under half of one: rounding to nearest
+// loses the latter whole, which is the largest error that a sum can have, and an adder that truncates the former too,
+// which is more than any bound has room for.
+void fading_weights(Genome& g, Random& random) {
+  const bool step = random.chance(0.3);
+  // Scores of a step; for the others k, along a q of ones.
+  auto& scores = g.words[step ? 0 : 1];
+  const int digits = random.chance(0.7) ? 23 : 52;
+  g.set_period(step ? 0 : 1, 3);
+  const double below = std::ldexp(1, -static_cast<int>(random.between(2, 12)));
+  scores[0] = word_of(0);
+  for (const std::size_t n : {1u, 2u})
+    scores[n] = word_of(-(std::log(2) * static_cast<double>(digits + random.between(0, 1)) + below));
+  set(g, Gene::once, 1);
+  set(g, Gene::stretch, 1);
+  set(g, Gene::tk, random.between(24, 64));
+  set(g, Gene::tk_doublings, random.between(0, 4));
+  set(g, Gene::size, random.chance(0.5) ? kMediumSize : kLargeSize);
+  for (const Gene masks : {Gene::kv_len, Gene::visible, Gene::additive}) set(g, masks, 0);
+  if (step) return;
+  g.set_period(0, 1);
+  g.words[0][0] = word_of(1);
+  set(g, Gene::d_qk, 1);
+  set(g, Gene::scale, 17);
+  set(g, Gene::scale_fraction, 0);
+  set(g, Gene::tq, random.between(1, 2));
+}
+
 // More work for the one case in a while that needs it.
 void size(Genome& g, Random& random) {
   const double kind = random.unit();
@@ -197,11 +225,11 @@ void heads(Genome& g, Random& random) {
 
 using Move = void (*)(Genome&, Random&);
 // Some stand twice: a table of weights that can be read.
-constexpr Move kMoves[] = {to_tile_edge,  to_tile_edge,  to_tile_edge,  key_lengths,   masks,     masks,
-                           tiling,        tiling,        families,      families,      layouts,   law_or_kernel,
-                           law_or_kernel, law_or_kernel, one_value,     one_value,     one_value, one_value,
-                           one_value,     period,        freeze_values, number_format, size,      heads,
-                           heads,         random_gene,   random_gene,   nudge_gene,    nudge_gene};
+constexpr Move kMoves[] = {to_tile_edge,  to_tile_edge,  to_tile_edge,  key_lengths,   masks,      masks,
+                           tiling,        tiling,        families,      families,      layouts,    law_or_kernel,
+                           law_or_kernel, law_or_kernel, one_value,     one_value,     one_value,  one_value,
+                           one_value,     period,        freeze_values, number_format, size,       heads,
+                           heads,         random_gene,   random_gene,   nudge_gene,    nudge_gene, fading_weights};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "properties/check.h"
 #include "properties/execute.h"
 #include "properties/generate.h"
+#include "properties/limits.h"
 #include "properties/mutants/mutants.h"
 
 namespace attest::fuzz {
@@ -77,6 +78,7 @@ std::vector<Subject> subjects_of(Op op, std::int32_t algorithm) {
     if (kernel.abi->op != abi_op(op) || (algorithm && kernel.abi->contract.algorithm != algorithm)) continue;
     Subject s{std::move(kernel), {}, {}};
     s.setting = setting_of(s.kernel, op);
+    s.may_round_output = op == Op::forward && s.setting.storage != s.setting.accumulator && takes_accumulator(s.kernel);
     for (const Law& law : laws())
       if (law.searched_inputs && speaks_of(law, s.kernel)) s.laws.push_back(&law);
     subjects.push_back(std::move(s));

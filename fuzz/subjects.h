@@ -13,7 +13,8 @@ namespace attest::fuzz {
 struct Subject {
   Kernel kernel;
   Setting setting;
-  std::vector<const Law*> laws;  // all may judge inputs found by search; `encloses` is the first
+  std::vector<const Law*> laws;   // all may judge inputs found by search; `encloses` is the first
+  bool may_round_output = false;  // O goes to 16 bits, or unrounded to the accumulator's format
 };
 
 // The CPU kernels of this operation, of those with this algorithm unless it is 0. ATTEST_FUZZ_KERNELS, a list of globs

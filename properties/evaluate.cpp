@@ -122,6 +122,7 @@ void Tally::absorb(const CheckResult& part) {
   result_.vacuous_elements += part.vacuous_elements;
   result_.undecided_elements += part.undecided_elements;
   if (part.worst_ratio > result_.worst_ratio) result_.worst_ratio = part.worst_ratio;
+  if (part.worst_o > result_.worst_o) result_.worst_o = part.worst_o;
   if (part.outcome == Outcome::fail) {
     if (failures_++ == 0) {
       result_.finding = part.finding;

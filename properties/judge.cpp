@@ -14,6 +14,7 @@ CheckResult judge_forward(const Kernel& kernel, const Problem& problem, const La
   const bool has_lse = problem.has_output("lse");
   const auto lse = has_lse ? problem.output("lse") : std::vector<double>{};
   Tally tally;
+  double worst_o = 0;
   for (const RowIndex& at : judged_rows(problem, context)) {
     const Evaluated row = evaluate_row(kernel, problem, at);
     for (std::int64_t e = has_lse ? -1 : 0; e < row.row.d_v; ++e) {
@@ -22,9 +23,12 @@ CheckResult judge_forward(const Kernel& kernel, const Problem& problem, const La
       const Judgement j = judge_element(contract, row, e, got, &truth);
       tally.add(j, got, truth_value(truth), (e < 0 ? row.bound.lse : row.bound.o[e]).deterministic,
                 [&] { return place(at, e); });
+      if (e >= 0 && j.verdict == Verdict::pass && std::isfinite(j.ratio)) worst_o = std::max(worst_o, j.ratio);
     }
   }
-  return tally.finish("the problem has no output elements");
+  CheckResult result = tally.finish("the problem has no output elements");
+  result.worst_o = worst_o;
+  return result;
 }
 
 CheckResult judge_step(const Kernel& kernel, const Problem& problem) {

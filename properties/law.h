@@ -37,6 +37,7 @@ struct CheckResult {
   std::string reason;      // why rejected, not run, undecided or vacuous
   Finding finding;         // the worst failure
   double worst_ratio = 0;  // largest error/bound over finite judgements
+  double worst_o = 0;      // that of O alone, where the truth judged it
   std::int64_t elements = 0, vacuous_elements = 0, undecided_elements = 0;
 };
 

@@ -54,6 +54,14 @@ const Limits& limits_of(const Kernel& kernel) {
   return at != known.end() ? at->second : known.emplace(kernel.abi, ask(kernel)).first->second;
 }
 
+bool takes_accumulator(const Kernel& kernel) {
+  Case c;
+  c.out = OutDType::accumulator;
+  if (const Limits& limits = limits_of(kernel); limits.picky) c.shape.d_qk = c.shape.d_v = limits.dimensions.front();
+  if (needs_causal(kernel)) c.mask.causal = Causal::bottom_right;
+  return takes(kernel, c);
+}
+
 Case with_accepted_dimensions(const Case& c, const Kernel& kernel) {
   const Limits& limits = limits_of(kernel);
   if (c.op != Op::forward || !limits.picky) return c;

@@ -16,6 +16,9 @@ struct Limits {
 // Of a forward kernel; a kernel of another operation is not picky. Asked once for each kernel.
 const Limits& limits_of(const Kernel& kernel);
 
+// Whether a forward kernel gives O unrounded, in its accumulator's format.
+bool takes_accumulator(const Kernel& kernel);
+
 // A forward case whose q, k and v are literals, with head dimensions that a picky kernel takes: zeros are added as
 // columns, which change neither a score nor another column of O. Any other case is returned as it is.
 Case with_accepted_dimensions(const Case& c, const Kernel& kernel);

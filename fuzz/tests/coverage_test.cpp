@@ -33,14 +33,14 @@ TEST(Coverage, TellsTileClassesMaximaAndMasksApart) {
 
 TEST(Coverage, EverySmallGainInErrorIsNew) {
   forget_situations();
-  met_ratio(0, 0.5);
+  met_ratio(0, Part::o, 0.5);
   const std::size_t one = situations_met();
-  met_ratio(0, 0.5);
+  met_ratio(0, Part::o, 0.5);
   EXPECT_EQ(situations_met(), one);
-  met_ratio(0, 0.55);
-  met_ratio(1, 0.5);
+  met_ratio(0, Part::o, 0.55);
+  met_ratio(1, Part::o, 0.5);
   EXPECT_EQ(situations_met(), one + 2);
-  met_ratio(0, 0);
+  met_ratio(0, Part::o, 0);
   EXPECT_EQ(situations_met(), one + 2);
 }
 

@@ -21,7 +21,7 @@ class Hunt {
 
   HuntResult run() {
     out_ = options_.stored ? OutDType::storage : OutDType::accumulator;
-    if (kernel_.abi->op == ATTN_OP_FORWARD && !options_.stored && !takes_accumulator()) out_ = OutDType::storage;
+    if (kernel_.abi->op == ATTN_OP_FORWARD && !options_.stored && !takes_accumulator(kernel_)) out_ = OutDType::storage;
     result_.stored = out_ == OutDType::storage;
     result_.score.status = Outcome::rejected;
     result_.score.reason = "no case was run";
@@ -42,16 +42,6 @@ class Hunt {
   }
 
  private:
-  bool takes_accumulator() const {
-    Case c;
-    c.out = OutDType::accumulator;
-    if (const Limits& limits = limits_of(kernel_); limits.picky) c.shape.d_qk = c.shape.d_v = limits.dimensions.front();
-    if (needs_causal(kernel_)) c.mask.causal = Causal::bottom_right;
-    const Problem p(c, formats_for(kernel_));
-    char why[256] = "";
-    return kernel_.abi->supports(&p.abi(), why, sizeof why) == ATTN_OK;
-  }
-
   // One run of the budget. Nothing for a case that says nothing.
   std::optional<HuntScore> score(const Case& c) {
     if (over_ || result_.evaluations >= options_.evaluations) return std::nullopt;

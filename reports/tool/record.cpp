@@ -6,7 +6,7 @@ RecordWriter& operator<<(RecordWriter& out, const CheckResult& r) {
   const auto n = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   const Finding& f = r.finding;
   out << static_cast<std::uint64_t>(r.outcome) << r.reason << f.where << f.got << f.want << f.error << f.bound
-      << f.message << r.worst_ratio << n(r.elements) << n(r.vacuous_elements) << n(r.undecided_elements);
+      << f.message << r.worst_ratio << r.worst_o << n(r.elements) << n(r.vacuous_elements) << n(r.undecided_elements);
   return out;
 }
 
@@ -21,6 +21,7 @@ CheckResult read_result(RecordReader& in) {
   f.got = in.real(), f.want = in.real(), f.error = in.real(), f.bound = in.real();
   f.message = in.text();
   r.worst_ratio = in.real();
+  r.worst_o = in.real();
   r.elements = static_cast<std::int64_t>(in.number());
   r.vacuous_elements = static_cast<std::int64_t>(in.number());
   r.undecided_elements = static_cast<std::int64_t>(in.number());
