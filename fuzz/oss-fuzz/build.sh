@@ -42,15 +42,6 @@ while read -r name longest inputs; do
   cp "$build/bin/$name" "$OUT/"
   # shellcheck disable=SC2086  # a list of folders
   pack_seeds "$name" "$longest" $inputs
-  {
-    echo "[libfuzzer]"
-    echo "max_len = $longest"
-    # A decoder reads so few bytes that raising the length slowly only delays it; text grows from short to long.
-    [ "$longest" -gt 4096 ] || echo "len_control = 0"
-  } >"$OUT/$name.options"
-  dictionary=$attest/fuzz/${name#fuzz_}.dict
-  if [ -f "$dictionary" ]; then
-    cp "$dictionary" "$OUT/$name.dict"
-    echo "dict = $name.dict" >>"$OUT/$name.options"
-  fi
+  cp "$build/bin/$name.options" "$OUT/"
+  [ ! -f "$build/bin/$name.dict" ] || cp "$build/bin/$name.dict" "$OUT/"
 done <"$build/fuzz-targets.txt"

@@ -71,6 +71,17 @@ TEST(Genome, EveryGenomeIsAValidCase) {
   }
 }
 
+// Beginning once: the first words stand alone, the others are repeated behind them, along keys that were doubled.
+TEST(Genome, PatternsBeginOnceAndKeysAreDoubled) {
+  Genome g;
+  g[Gene::tk] = 3, g[Gene::tk_doublings] = 2, g[Gene::d_qk] = 1, g[Gene::once] = 1;
+  g.set_period(1, 3);
+  for (std::size_t n = 0; n < 3; ++n) g.words[1][n] = word_of(static_cast<double>(n));
+  const Case c = to_case(g, setting_for(Op::forward));
+  EXPECT_EQ(c.shape.tk, 12);
+  EXPECT_EQ(c.values.tensors.at("k").literal, (std::vector<double>{0, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1}));
+}
+
 TEST(Genome, MutantsAndCrossesAreGenomes) {
   Random random(3);
   Genome g, other = decode(random_bytes(random));
