@@ -234,6 +234,13 @@ constexpr Move kMoves[] = {to_tile_edge,  to_tile_edge,  to_tile_edge,  key_leng
 }  // namespace
 
 void mutate(Genome& g, Random& random) {
+  // A case made of given numbers is one that a climb has come to: the next step is most often another number.
+  if (!present(g).empty() && random.chance(0.4)) {
+    for (std::int64_t n = random.between(1, 3); n > 0; --n)
+      (random.chance(0.85) ? one_value : number_format)(g, random);
+    if (random.chance(0.1)) set(g, Gene::kernel, random.between(0, 255));
+    return;
+  }
   const std::int64_t last = static_cast<std::int64_t>(std::size(kMoves)) - 1;
   for (std::int64_t n = random.between(1, 4); n > 0; --n) kMoves[random.between(0, last)](g, random);
 }
