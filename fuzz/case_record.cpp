@@ -1,0 +1,42 @@
+#include "fuzz/case_record.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace attest::fuzz {
+
+CaseRecord::CaseRecord(std::string path) : path_(std::move(path)) {}
+
+CaseRecord::~CaseRecord() { discard(); }
+
+void CaseRecord::discard() {
+  if (file_ < 0) return;
+  close(file_);
+  unlink(path_.c_str());
+  file_ = -1;
+}
+
+void CaseRecord::begin(const Case& c) {
+  const auto fail = [&] { throw std::runtime_error("cannot keep the case at " + path_ + ": " + std::strerror(errno)); };
+  if (file_ < 0) file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file_ < 0) fail();
+  const std::string text = to_text(c);
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = pwrite(file_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail();
+    done += static_cast<std::size_t>(n);
+  }
+  if (ftruncate(file_, static_cast<off_t>(text.size())) != 0) fail();
+}
+
+// An empty file stands for no case: making a file takes longer than writing one.
+void CaseRecord::end() {
+  if (file_ >= 0 && ftruncate(file_, 0) != 0) throw std::runtime_error("cannot empty " + path_);
+}
+
+}  // namespace attest::fuzz
