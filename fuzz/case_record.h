@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "oracle/case.h"
 
@@ -20,13 +21,17 @@ class CaseRecord {
 
   // Raises std::runtime_error when it cannot be written: a search whose findings would be lost must not go on.
   void begin(const Case& c);
-  // The check has ended: the case has nothing to say.
+  // The check has ended: the case has nothing to say. Until the next the file begins with something else than '{'.
   void end();
   // It has been said otherwise.
   void discard();
 
  private:
+  void write(std::string_view text);  // from the file's begin on
+  [[noreturn]] void fail() const;
+
   std::string path_;
+  std::size_t longest_ = 0;
   int file_ = -1;
 };
 

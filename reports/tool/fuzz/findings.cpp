@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "oracle/case.h"
 #include "reports/tool/fuzz/process.h"
@@ -81,7 +82,7 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
     out = add(target, *said);
   } else if (status != 0) {
     for (const auto& entry : fs::directory_iterator(cases, error)) {
-      if (entry.file_size(error) > 0) out = add_running(target, entry.path(), last_words);
+      if (std::ifstream(entry.path()).peek() == '{') out = add_running(target, entry.path(), last_words);
       if (!out.empty()) break;
     }
   }
