@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "fuzz/case_record.h"
 #include "fuzz/subjects.h"
 
 namespace attest::fuzz {
@@ -14,9 +16,14 @@ class CaseTarget {
  public:
   // name: of the findings' files.
   CaseTarget(std::string name, std::vector<Subject> subjects);
+  // Says how many checks were made, passed and rejected, as run() does now and then.
+  ~CaseTarget();
+  CaseTarget(const CaseTarget&) = delete;
+  CaseTarget& operator=(const CaseTarget&) = delete;
 
   // One input. A finding is saved as NAME-HASH.case in the folder that ATTEST_FUZZ_CASES names, or the working
-  // directory, announced on standard error, and ends the process by abort().
+  // directory, announced on standard error, and ends the process by abort(). A device that is lost is a finding. While
+  // a kernel of a device runs, its case is in running-NAME-PID.case there.
   void run(std::span<const std::uint8_t> bytes);
 
   // Largest error/bound of O before it is rounded, or of states, of what passed so far, over all kernels: never
@@ -24,12 +31,13 @@ class CaseTarget {
   double worst() const;
 
  private:
+  Case case_of(const Genome& genome, const Subject& subject, const Law& law) const;
   void check(const Case& c, std::size_t subject, const Law& law);
-  [[noreturn]] void report(Case c, const Subject& subject, const Law& law, const CheckResult& result) const;
-  std::string path_of(const Case& c) const;
+  CheckResult check_recorded(const Case& c, const Subject& subject, const Law& law);
+  [[noreturn]] void report(Case c, const Subject& subject, const Law& law, const CheckResult& result);
 
   std::string name_, folder_;
-  bool record_;
+  std::optional<CaseRecord> record_;
   std::vector<Subject> subjects_;
   std::vector<double> worst_;  // error/bound of each subject so far
 };

@@ -25,6 +25,9 @@ double budget_of(std::uint8_t size, Op op) {
   return size < kMediumSize ? least : size < kLargeSize ? 5 * least : 50 * least;
 }
 
+// A launch and the ways to the device and back take as long as a small check, and a device's tiles are long.
+constexpr double kMoreForTiles = 96;
+
 // Halves what is largest until the work fits. One row, one key and one column always do.
 void fit(Case& c, double budget) {
   Shape& s = c.shape;
@@ -45,17 +48,21 @@ void fit(Case& c, double budget) {
   }
 }
 
-Shape shape_of(const Genome& g, Op op) {
+Shape shape_of(const Genome& g, Op op, const Limited& limited) {
+  // A forward case has no parts: what that gene says serves its head dims.
+  const auto dimension = [&](Gene gene) -> std::int64_t {
+    return limited.dimensions.empty() ? g[gene] : dimension_of(g[gene], g[Gene::parts] > 2, limited);
+  };
   Shape s;
-  s.tq = g[Gene::tq];
-  s.d_v = g[Gene::d_v];
+  s.tq = length_of(g[Gene::tq], info(Gene::tq).hi, limited.tile_q);
+  s.d_v = dimension(Gene::d_v);
   if (op == Op::merge) {
     s.parts = g[Gene::parts];
     return s;
   }
-  s.tk = static_cast<std::int64_t>(g[Gene::tk]) << g[Gene::tk_doublings];
+  s.tk = length_of(g[Gene::tk], info(Gene::tk).hi, limited.tile_k) << g[Gene::tk_doublings];
   if (op == Op::step) return s;
-  s.d_qk = g[Gene::d_qk];
+  s.d_qk = dimension(Gene::d_qk);
   s.batch = g[Gene::batch];
   s.kv_heads = g[Gene::kv_heads];
   s.q_heads = s.kv_heads * g[Gene::group];
@@ -63,10 +70,15 @@ Shape shape_of(const Genome& g, Op op) {
 }
 
 // Offsets of 16 bits end at 2^16 elements.
-Shape long_shape(const Genome& g) {
+Shape long_shape(const Genome& g, const Limited& limited) {
   Shape s;
   s.d_qk = 32 + g[Gene::d_qk];
   s.d_v = 32 + g[Gene::d_v];
+  if (!limited.dimensions.empty()) {
+    const Shape taken = shape_of(g, Op::forward, limited);
+    s.d_qk = taken.d_qk;
+    s.d_v = taken.d_v;
+  }
   s.tk = (std::int64_t{1} << 16) / std::max(s.d_qk, s.d_v) + 1 + g[Gene::tk];
   return s;
 }
@@ -97,12 +109,13 @@ MaskTensor mask_of(const Genome& g, Gene first, const Shape& shape) {
   return m;
 }
 
-Mask masks_of(const Genome& g, const Shape& shape) {
+Mask masks_of(const Genome& g, const Shape& shape, std::int64_t tile_k) {
   Mask m;
   m.causal = static_cast<Causal>(g[Gene::causal]);
   if (g[Gene::kv_len])
     for (std::int64_t b = 0; b < shape.batch; ++b)
-      m.kv_len.push_back(std::min<std::int64_t>(g[after(Gene::kv_len_0, static_cast<std::size_t>(b))], shape.tk));
+      m.kv_len.push_back(std::min(
+          length_of(g[after(Gene::kv_len_0, static_cast<std::size_t>(b))], info(Gene::kv_len_0).hi, tile_k), shape.tk));
   m.visible = mask_of(g, Gene::visible, shape);
   m.additive = mask_of(g, Gene::additive, shape);
   return m;
@@ -216,11 +229,14 @@ Case to_case(const Genome& g, const Setting& setting) {
   const bool forward = c.op == Op::forward;
   if (!forward) c.state = setting.states[g[Gene::state_kind] % setting.states.size()];
   const bool is_long = forward && g[Gene::size] == kLongSize;
-  c.shape = is_long ? long_shape(g) : shape_of(g, c.op);
-  if (!is_long) fit(c, budget_of(g[Gene::size], c.op));
+  const Limited& limited = setting.limited;
+  c.shape = is_long ? long_shape(g, limited) : shape_of(g, c.op, limited);
+  const double budget = budget_of(g[Gene::size], c.op) * (limited.tile_k > 0 ? kMoreForTiles : 1);
+  if (!is_long) limited.dimensions.empty() ? fit(c, budget) : fit_limited(c, budget);
   if (c.op == Op::merge) c.shape.tk = 1;
   c.tiling = tiling_of(g);
-  if (c.op != Op::merge) c.mask = masks_of(g, c.shape);
+  if (c.op != Op::merge) c.mask = masks_of(g, c.shape, limited.tile_k);
+  if (limited.causal && c.mask.causal == Causal::none) c.mask.causal = Causal::top_left;
   c.values = values_of(g, c.op);
   if (forward) {
     c.out = g[Gene::out] ? OutDType::accumulator : OutDType::storage;

@@ -4,15 +4,18 @@
 #include <span>
 
 #include "fuzz/genome.h"
+#include "fuzz/limited_case.h"
 #include "oracle/case.h"
 
 namespace attest::fuzz {
 
-// What a case is made for: the operation, the states that the kernel holds, the format that its inputs are kept in.
+// What a case is made for: the operation, the states that the kernel holds, the format that its inputs are kept in, and
+// what shapes it takes.
 struct Setting {
   Op op = Op::forward;
   std::vector<StateKind> states = {StateKind::mla};
   DType storage = DType::fp32, accumulator = DType::fp32;
+  Limited limited = {};
 };
 
 Case to_case(const Genome& genome, const Setting& setting);

@@ -68,6 +68,9 @@ int main(int argc, char** argv) {
   const auto& tally = attest::fuzz::tally;
   std::printf("replayed %lld inputs, %lld accepted\n", static_cast<long long>(tally.inputs),
               static_cast<long long>(tally.accepted));
+  if (tally.rejected > 0)
+    std::printf("%lld of %lld checks were rejected by their kernels\n", static_cast<long long>(tally.rejected),
+                static_cast<long long>(tally.checks));
   if (tally.accepted == 0) {
     std::fprintf(stderr, "no input was accepted: this replay proves nothing\n");
     return 3;

@@ -6,9 +6,11 @@
 #include <sstream>
 
 #include "properties/check.h"
+#include "properties/device.h"
 #include "properties/execute.h"
 #include "properties/generate.h"
 #include "properties/limits.h"
+#include "properties/mutants/cuda/device_mutants.h"
 #include "properties/mutants/mutants.h"
 
 namespace attest::fuzz {
@@ -27,10 +29,11 @@ bool matches_any(const std::vector<std::string>& globs, const std::string& name)
   return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, name); });
 }
 
-std::vector<Kernel> candidates(const std::vector<std::string>& globs) {
+// Without names: those of this device.
+std::vector<Kernel> candidates(const std::vector<std::string>& globs, std::int32_t device) {
   std::vector<Kernel> kernels = runnable_kernels();
   if (globs.empty()) {
-    std::erase_if(kernels, [](const Kernel& k) { return k.abi->device != ATTN_DEVICE_CPU; });
+    std::erase_if(kernels, [&](const Kernel& k) { return k.abi->device != device; });
     return kernels;
   }
   std::erase_if(kernels, [&](const Kernel& k) { return !matches_any(globs, k.name); });
@@ -39,15 +42,19 @@ std::vector<Kernel> candidates(const std::vector<std::string>& globs) {
   std::erase_if(meant, [](const std::string& g) { return !g.starts_with("mutant."); });
   for (Kernel& k : mutants::mutant_kernels())
     if (matches_any(meant, k.name)) kernels.push_back(std::move(k));
+  if (why_no_device(ATTN_DEVICE_CUDA)) return kernels;
+  for (Kernel& k : mutants::device_mutant_kernels())
+    if (matches_any(meant, k.name)) kernels.push_back(std::move(k));
   return kernels;
 }
 
 std::int32_t abi_op(Op op) { return op == Op::step ? ATTN_OP_STEP : op == Op::merge ? ATTN_OP_MERGE : ATTN_OP_FORWARD; }
+Op op_of(std::int32_t op) { return op == ATTN_OP_STEP ? Op::step : op == ATTN_OP_MERGE ? Op::merge : Op::forward; }
 
 // The Contract does not say which states a kernel holds; its supports() does.
 Setting setting_of(const Kernel& kernel, Op op) {
   const Formats formats = formats_for(kernel);
-  Setting s{op, {}, formats.storage, formats.accumulator};
+  Setting s{op, {}, formats.storage, formats.accumulator, limits_for_search(kernel)};
   for (const StateKind kind : {StateKind::ml, StateKind::mla, StateKind::olse}) {
     if (op == Op::step && kind == StateKind::olse) continue;
     Case c;
@@ -69,14 +76,13 @@ bool speaks_of(const Law& law, const Kernel& kernel) {
   return false;
 }
 
-}  // namespace
-
-std::vector<Subject> subjects_of(Op op, std::int32_t algorithm) {
-  const std::vector<std::string> globs = named_kernels();
+template <class Wanted>
+std::vector<Subject> subjects_that(std::int32_t device, Wanted wanted) {
   std::vector<Subject> subjects;
-  for (Kernel& kernel : candidates(globs)) {
-    if (kernel.abi->op != abi_op(op) || (algorithm && kernel.abi->contract.algorithm != algorithm)) continue;
+  for (Kernel& kernel : candidates(named_kernels(), device)) {
+    if (!wanted(*kernel.abi)) continue;
     Subject s{std::move(kernel), {}, {}};
+    const Op op = op_of(s.kernel.abi->op);
     s.setting = setting_of(s.kernel, op);
     s.may_round_output = op == Op::forward && s.setting.storage != s.setting.accumulator && takes_accumulator(s.kernel);
     for (const Law& law : laws())
@@ -89,6 +95,22 @@ std::vector<Subject> subjects_of(Op op, std::int32_t algorithm) {
     std::exit(2);
   }
   return subjects;
+}
+
+}  // namespace
+
+std::vector<Subject> subjects_of(Op op, std::int32_t algorithm) {
+  return subjects_that(ATTN_DEVICE_CPU, [&](const attn_kernel& k) {
+    return k.op == abi_op(op) && (!algorithm || k.contract.algorithm == algorithm);
+  });
+}
+
+std::vector<Subject> subjects_on(std::int32_t device) {
+  if (const auto missing = why_no_device(device)) {
+    std::fprintf(stderr, "NOT_RUN: %s\n", missing->c_str());
+    std::exit(3);
+  }
+  return subjects_that(device, [&](const attn_kernel& k) { return k.device == device; });
 }
 
 }  // namespace attest::fuzz

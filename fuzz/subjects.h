@@ -22,4 +22,8 @@ struct Subject {
 // unasked. Ends the process with exit code 2 and a message if none is left.
 std::vector<Subject> subjects_of(Op op, std::int32_t algorithm = 0);
 
+// The kernels of this device (ATTN_DEVICE_*), whatever their operation; its mutants if ATTEST_FUZZ_KERNELS names them.
+// Ends the process with exit code 3 and the reason where the device is missing.
+std::vector<Subject> subjects_on(std::int32_t device);
+
 }  // namespace attest::fuzz

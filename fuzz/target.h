@@ -16,6 +16,10 @@ namespace attest::fuzz {
 struct Tally {
   std::int64_t inputs = 0;
   std::int64_t accepted = 0;
+  // Of targets over kernels: checks made, and those that ended with a kernel's refusal. A search in which most
+  // are rejected is no search.
+  std::int64_t checks = 0;
+  std::int64_t rejected = 0;
 };
 
 inline Tally tally;

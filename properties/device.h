@@ -31,4 +31,7 @@ struct DeviceRun {
 // saw is what run() gets. An error that ends the device's context is kept: every later run reports it.
 DeviceRun run_on_device(const attn_kernel& kernel, Problem& problem, std::size_t workspace_bytes);
 
+// What ended the device's context in this process, or nothing: after it no run says anything of its kernel.
+std::optional<std::string> device_lost();
+
 }  // namespace attest

@@ -7,4 +7,6 @@ DeviceRun run_on_device(const attn_kernel&, Problem&, std::size_t) {
   return {ATTN_NO_DEVICE, why_no_device(ATTN_DEVICE_CUDA).value_or("no device"), false};
 }
 
+std::optional<std::string> device_lost() { return std::nullopt; }
+
 }  // namespace attest

@@ -107,6 +107,12 @@ DeviceRun device_error(cudaError_t e, const char* during) {
 
 }  // namespace
 
+std::optional<std::string> device_lost() {
+  if (!lost) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(lost_mutex);
+  return lost_reason;
+}
+
 DeviceRun run_on_device(const attn_kernel& kernel, Problem& problem, std::size_t workspace_bytes) {
   if (lost) return {ATTN_ERROR, "the device was lost by an earlier check: " + lost_reason, false};
   const std::vector<std::span<std::byte>> memory = problem.memory();

@@ -34,17 +34,24 @@ Limits ask(const Kernel& kernel) {
     if (takes(kernel, with_dimension(d))) limits.dimensions.push_back(d);
   // One that refuses everything (no device, another format) is left to say so itself.
   limits.picky = !limits.dimensions.empty();
+  if (!limits.picky) return limits;
+  // Longer than the blocks: one that is not shorter than its sequence may count as none.
+  Case cut = with_dimension(limits.dimensions.front()), strided = cut;
+  cut.shape.tq = cut.shape.tk = 11;
+  cut.tiling.block_q = cut.tiling.block_k = 5;
+  limits.odd_blocks = takes(kernel, cut);
+  strided.q_layout.column_step = strided.k_layout.column_step = strided.v_layout.column_step = 2;
+  limits.odd_strides = takes(kernel, strided);
   return limits;
 }
 
-// Rows on a 16-byte border for every format, elements side by side.
+}  // namespace
+
 Layout aligned(Layout l) {
   l.column_step = 1;
   l.row_padding = (l.row_padding + 7) / 8 * 8;
   return l;
 }
-
-}  // namespace
 
 const Limits& limits_of(const Kernel& kernel) {
   static std::mutex lock;
@@ -90,15 +97,24 @@ Case with_accepted_dimensions(const Case& c, const Kernel& kernel) {
 }
 
 Case made_acceptable(const Case& c, const Kernel& kernel) {
+  using Remedy = void (*)(Case&);
+  constexpr Remedy remedies[] = {
+      [](Case&) {},
+      [](Case& x) { x.tiling.splits = 0; },
+      [](Case& x) { x.tiling.block_q = 0; },
+      [](Case& x) { x.tiling.block_k = 0; },
+      [](Case& x) {
+        for (Layout* l : {&x.q_layout, &x.k_layout, &x.v_layout, &x.o_layout}) *l = aligned(*l);
+      },
+      [](Case& x) { x.mask.visible = x.mask.additive = {}; },
+  };
+  // Asking takes as long as making the problem: no more often than it must be.
   Case x = c;
-  const auto refused = [&] { return !takes(kernel, x); };
-  if (refused()) x.tiling.splits = 0;
-  if (refused()) x.tiling.block_q = 0;
-  if (refused()) x.tiling.block_k = 0;
-  if (refused())
-    for (Layout* l : {&x.q_layout, &x.k_layout, &x.v_layout, &x.o_layout}) *l = aligned(*l);
-  if (refused()) x.mask.visible = x.mask.additive = {};
-  return refused() ? c : x;
+  for (const Remedy remedy : remedies) {
+    remedy(x);
+    if (takes(kernel, x)) return x;
+  }
+  return c;
 }
 
 }  // namespace attest

@@ -11,7 +11,12 @@ namespace attest {
 struct Limits {
   bool picky = false;                    // refuses odd dimensions, odd blocks or odd strides
   std::vector<std::int64_t> dimensions;  // head dimensions (d_qk = d_v) that it takes, up to 256, if it is picky
+  bool odd_blocks = true;                // takes blocks and splits of any size
+  bool odd_strides = true;               // takes rows that begin anywhere, elements that do not stand side by side
 };
+
+// Rows on a 16-byte border for every format, elements side by side.
+Layout aligned(Layout l);
 
 // Of a forward kernel; a kernel of another operation is not picky. Asked once for each kernel.
 const Limits& limits_of(const Kernel& kernel);

@@ -50,6 +50,13 @@ TEST(CheckCase, SaysWhatItDidNotCompareAndHowManyRowsItJudged) {
 
 TEST(CheckCase, NothingThatConcernsTheCaseIsNotAPass) { EXPECT_EQ(check(good, "--kernels '*.fp64'").code, 3); }
 
+// A search of a mutant leaves cases of it; a pattern for all kernels never means one.
+TEST(CheckCase, MutantsHaveToBeMeant) {
+  const Ran named = check(good, "--kernels mutant.head-dim-multiple-of-8");
+  EXPECT_EQ(named.code, 1) << named.out << named.err;
+  EXPECT_EQ(check(good, "--kernels '*' --laws encloses").out.find("mutant."), std::string::npos);
+}
+
 TEST(CheckCase, BadOnesAreRefusedWithFileFieldAndReason) {
   struct Bad {
     const char* what;

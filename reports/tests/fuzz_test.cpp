@@ -60,6 +60,8 @@ TEST(FuzzLines, AreRead) {
   EXPECT_EQ(f->law, "encloses");
   EXPECT_EQ(f->message, "o[1] is 3, not 4");
   EXPECT_FALSE(fuzz_finding("attest-finding: a.case"));
+  EXPECT_EQ(fuzz_checks("attest-checks: 40 made, 30 passed, 2 rejected")->rejected, 2);
+  EXPECT_FALSE(fuzz_checks("attest-checks: 40 made"));
   EXPECT_EQ(fuzz_worst("attest-worst: k 0.75")->ratio, 0.75);
   EXPECT_FALSE(fuzz_worst("attest-worst: k nan"));
   EXPECT_FALSE(fuzz_worst("attest-worst: k x"));
@@ -106,6 +108,26 @@ exit 1)");
   EXPECT_NE(r.out.find("FINDING fuzz_verdict died: ==1==ERROR: AddressSanitizer: SEGV"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("crash-1"), std::string::npos) << r.out;
   EXPECT_TRUE(fs::exists(scratch() + "/attest-fuzz/findings/crash-1"));
+}
+
+// Killed from outside, as by the system, or by a device: no bytes, no last word, but the case is there.
+TEST(FuzzTool, AWorkerThatIsKilledLeavesItsCase) {
+  make_target("cuda", R"(echo "#9	NEW cov: 3 ft: 4 corp: 1/1b exec/s: 9 rss: 30Mb"
+echo "attest-checks: 40 made, 30 passed, 2 rejected"
+cat > running-cuda-$$.case <<'CASE'
+{"schema": "attest-case/1", "about": "x", "op": "forward", "shape": {"tq": 1, "tk": 1, "d_qk": 1, "d_v": 1},
+ "kernels": ["cpu.fa2.fp32"], "laws": ["encloses"],
+ "values": {"tensors": {"q": [1], "k": [1], "v": [1]}}, "expected": {"tolerance": 0.01, "tensors": {"o": [7]}}}
+CASE
+kill -9 $$)");
+  const Ran r = run_tool("fuzz --bin bin --seconds 2 --jobs 1 --stored none --findings f --keep-all");
+  EXPECT_EQ(r.code, 1) << r.out << r.err;
+  EXPECT_NE(r.out.find("FINDING cpu.fa2.fp32 breaks encloses: fuzz_cuda died: "), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.find("does not show it again"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("5.0 % rejected"), std::string::npos) << r.out;
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch() + "/f"), {}), 1);
+  for (const auto& entry : fs::directory_iterator(scratch() + "/attest-fuzz/findings"))
+    EXPECT_EQ(entry.path().string().find("running-"), std::string::npos) << entry.path();
 }
 
 TEST(FuzzTool, ATargetThatCannotWorkIsIncomplete) {

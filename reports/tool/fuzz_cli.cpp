@@ -23,6 +23,7 @@ Examples:
   attest fuzz --target forward --kernels 'cpu.fa2.*' --jobs 8
   attest fuzz --target case --corpus corpus/fuzz --stored none --seconds 60
   attest fuzz --mutants --markdown race.md           how fast each planted bug is found from nothing
+  attest fuzz --target cuda --bin build/fuzz-cuda/bin --jobs 4       the CUDA kernels, on a machine with a device
 
 Exit codes: 0 nothing was found (with --mutants: every mutant, nine of ten within a minute); 1 a finding (a mutant was
 missed, or too many are late); 2 usage; 3 a target could not do its work.)";
@@ -39,7 +40,7 @@ void add_fuzz(CLI::App& app, Action& action) {
   FuzzOptions& o = *options;
   CLI::App* f = app.add_subcommand("fuzz", "Coverage-guided campaigns over the fuzz targets");
   f->footer(fuzz_help);
-  f->add_option("--target", o.targets, "Targets (globs): forward, decode, step, merge, schedule, case, verdict")
+  f->add_option("--target", o.targets, "Targets (globs): forward, decode, step, merge, schedule, case, verdict, cuda")
       ->type_name("T");
   f->add_option("--seconds", o.seconds,
                 "Length of the campaign, or of each mutant's search. Default: until Ctrl-C; 600")

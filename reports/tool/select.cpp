@@ -5,6 +5,8 @@
 
 #include "properties/check.h"
 #include "properties/device.h"
+#include "properties/mutants/cuda/device_mutants.h"
+#include "properties/mutants/mutants.h"
 #include "properties/variants/variants.h"
 #include "reports/tool/text.h"
 
@@ -33,6 +35,12 @@ std::vector<LoadedKernel> select_kernels(const Selection& selection) {
   for (Kernel& k : built_in_kernels()) all.push_back({std::move(k), false, ""});
   if (selection.variants)
     for (Kernel& k : variants::variant_kernels()) all.push_back({std::move(k), false, ""});
+  // Mutants have to be meant: those that a search was turned on leave cases, too.
+  if (std::any_of(selection.kernels.begin(), selection.kernels.end(),
+                  [](const std::string& glob) { return glob.starts_with("mutant."); })) {
+    for (Kernel& k : mutants::mutant_kernels()) all.push_back({std::move(k), false, ""});
+    for (Kernel& k : mutants::device_mutant_kernels()) all.push_back({std::move(k), false, ""});
+  }
   for (const std::string& path : selection.plugins)
     for (Kernel& k : load_plugin(path).kernels) all.push_back({std::move(k), true, ""});
 

@@ -22,8 +22,8 @@ struct LoadedKernel {
   std::string contract_hash;  // of every constant and promise
 };
 
-// Kernels in a fixed order: ours, the variants, then each plugin's. Raises UsageError if a glob matches nothing or two
-// kernels share a name, PluginError as load_plugin does.
+// Kernels in a fixed order: ours, the variants, mutants if a glob begins with "mutant.", then each plugin's. Raises
+// UsageError if a glob matches nothing or two kernels share a name, PluginError as load_plugin does.
 std::vector<LoadedKernel> select_kernels(const Selection& selection);
 
 // Takes out our own kernels whose device is not here, and says so: "NOT_RUN a to b (3 kernels): why", a line for each

@@ -25,6 +25,7 @@ enum class DeviceBug {
   shared_uninitialised,    // O grows in shared memory upon what stood there
   empty_split_unwritten,   // a split without keys leaves its LSE in the workspace as it was
   offset_32_bit,           // offsets of keys are formed in 32 bits
+  last_key_unsigned,       // the last key is read ahead by an unsigned index: of a row without keys, key 2^32 - 1
 
   // launches
   last_rows_unwritten,  // as many blocks as there are whole blocks of rows

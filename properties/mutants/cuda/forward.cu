@@ -77,6 +77,8 @@ Launch find(DeviceBug bug, DeviceFlavour flavour) {
       return launch<empty_split_unwritten, split>;
     case offset_32_bit:
       return launch<offset_32_bit, fp16>;
+    case last_key_unsigned:
+      return launch<last_key_unsigned, fp32>;
     case last_rows_unwritten:
       return launch<last_rows_unwritten, split>;
     case default_stream:

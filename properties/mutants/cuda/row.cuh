@@ -123,6 +123,11 @@ __global__ void __launch_bounds__(kThreads)
   const Index i = row % view.tq, h = row / view.tq % view.q_heads, b = row / view.tq / view.q_heads;
   const Row<bug, T> at{view, b, h, i};
   const attn::IndexRange keys = attn::visited_range(view.visibility(b), {i, i + 1}, plan.parts.keys(part));
+  if constexpr (bug == DeviceBug::last_key_unsigned) {
+    const Index last = static_cast<unsigned>(keys.end - 1);  // far outside of all memory: the context ends
+    const T* k = view.k.row<T>(b, view.kv_head(h), 0);
+    if (thread < view.d_qk) *const_cast<const volatile T*>(k + key_offset<bug>(view.k, last, thread));
+  }
   if (bug == DeviceBug::empty_split_unwritten && plan.lse && keys.size() == 0) return;
 
   for (Index e = thread; e < view.d_qk; e += kThreads) q[e] = read(view.q.row<T>(b, h, i)[e * view.q.stride[3]]);

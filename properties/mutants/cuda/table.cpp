@@ -40,6 +40,8 @@ constexpr DeviceMutant kTable[] = {
         "a split without keys leaves its LSE in the workspace unwritten", "initcheck"),
     row(DeviceBug::offset_32_bit, fp16, "cuda.offset-32-bit", "narrow offsets", "key offsets wrap at 2^31 elements",
         "encloses"),
+    row(DeviceBug::last_key_unsigned, fp32, "cuda.last-key-unsigned", "out of bounds",
+        "the last key is read ahead by an unsigned index: -1 is 2^32 - 1 in a row without keys", "fully-masked-row"),
     row(DeviceBug::last_rows_unwritten, split, "cuda.last-rows-unwritten", "launch bounds",
         "rows of the last partial block are not merged", "encloses"),
     row(DeviceBug::default_stream, fp32, "cuda.default-stream", "stream order",

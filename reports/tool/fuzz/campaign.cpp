@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 
 #include "reports/tool/text.h"
 
@@ -22,6 +23,21 @@ std::string how_it_ended(int status) {
   if (WIFSIGNALED(status)) return text("signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return text("exit code %d", WEXITSTATUS(status));
 }
+
+// The case that a worker was at when it ended, which is of no use afterwards.
+struct RunningCase {
+  fs::path file;
+  explicit RunningCase(fs::path f) : file(std::move(f)) {}
+  ~RunningCase() {
+    std::error_code none;
+    fs::remove(file, none);
+  }
+  RunningCase(const RunningCase&) = delete;
+  RunningCase& operator=(const RunningCase&) = delete;
+
+  // What does not begin as a case stands for none.
+  bool left() const { return std::ifstream(file).peek() == '{'; }
+};
 
 }  // namespace
 
@@ -85,6 +101,11 @@ void FuzzTurn::read(Worker& worker, const std::string& line, const std::function
   } else if (const auto finding = fuzz_finding(line)) {
     worker.reported = true;
     if (const std::string said = findings_.add(target_, *finding); !said.empty()) say(said);
+  } else if (const auto checks = fuzz_checks(line)) {
+    progress_.checks.made += checks->made - worker.checked.made;
+    progress_.checks.passed += checks->passed - worker.checked.passed;
+    progress_.checks.rejected += checks->rejected - worker.checked.rejected;
+    worker.checked = *checks;
   } else if (const auto executed = fuzz_executed(line)) {
     progress_.executions += std::max<std::int64_t>(0, *executed - worker.executed);
     worker.executed = std::max(worker.executed, *executed);
@@ -99,6 +120,7 @@ void FuzzTurn::read(Worker& worker, const std::string& line, const std::function
 
 // libFuzzer ends with 0 when its time is over, or it was interrupted; else something happened.
 void FuzzTurn::end(Worker& worker, const std::function<void(const std::string&)>& say) {
+  const RunningCase running(folder_.running(target_, worker.process->id()));
   const int status = worker.process->wait();
   worker.process.reset();
   if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || (asked_ && !worker.reported && worker.artifact.empty()))
@@ -107,6 +129,11 @@ void FuzzTurn::end(Worker& worker, const std::function<void(const std::string&)>
   const std::string words = !worker.error.empty()       ? worker.error
                             : !worker.last_line.empty() ? worker.last_line
                                                         : how_it_ended(status);
+  if (!worker.reported && running.left()) {
+    const std::string said = findings_.add_running(target_, running.file, words);
+    if (!said.empty()) say(said);
+    worker.reported = true;
+  }
   if (!worker.reported) {
     if (worker.artifact.empty()) {
       if (progress_.broken.empty()) progress_.broken = "a worker ended: " + words;

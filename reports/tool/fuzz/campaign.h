@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/tool/fuzz/findings.h"
+#include "reports/tool/fuzz/lines.h"
 #include "reports/tool/fuzz/process.h"
 
 namespace attest {
@@ -17,6 +18,7 @@ struct FuzzProgress {
   std::int64_t executions = 0;  // of workers that have ended, and of those at work
   double worker_seconds = 0;    // time at work, all workers added up
   std::int64_t edges = 0, features = 0;
+  FuzzChecks checks;                    // where a target says them
   std::map<std::string, double> worst;  // error/bound by kernel
   std::string broken;                   // why it cannot work
   double rate() const { return worker_seconds > 0 ? static_cast<double>(executions) / worker_seconds : 0; }
@@ -36,6 +38,7 @@ class FuzzTurn {
   struct Worker {
     std::unique_ptr<FuzzProcess> process;
     std::int64_t executed = 0;
+    FuzzChecks checked;
     std::string artifact, error, last_line;  // what it said at its end
     bool reported = false;                   // a finding of its own
     double counted = 0;                      // until when its time is in worker_seconds

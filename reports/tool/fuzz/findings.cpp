@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "oracle/case.h"
 #include "reports/tool/fuzz/process.h"
@@ -13,6 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* any_kernel = "*";
+
+// A kernel that hung the worker hangs the check as well.
+constexpr double patience = 120;  // seconds
 
 std::string destination(const FuzzFolder& folder, const FuzzOptions& options) {
   return options.findings == options.corpus ? folder.findings().string() : options.findings;
@@ -55,8 +59,8 @@ std::string FuzzFindings::add(const FuzzTarget& target, const FuzzFinding& findi
   if (known) check.insert(check.end(), {"--kernels", finding.kernel});
   const std::string command =
       tool_command() + " check " + shell_quoted(kept) + (known ? " --kernels " + finding.kernel : "");
-  const int status = FuzzProcess(check, ".", {}).run_to_end([](const std::string&) {});
-  const bool again = WIFEXITED(status) && WEXITSTATUS(status) == 1;
+  const int status = FuzzProcess(check, ".", {}).run_to_end([](const std::string&) {}, patience);
+  const bool again = WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 1);
   return "FINDING " + what + "\n  " + command +
          (again ? "" : "\n  which does not show it again: the target and this tool differ");
 }
@@ -78,14 +82,24 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
     out = add(target, *said);
   } else if (status != 0) {
     for (const auto& entry : fs::directory_iterator(cases, error)) {
-      // The case on which it died; which kernel had it is not known.
-      out =
-          add(target, {entry.path().string(), any_kernel, last_words, "fuzz_" + target.name + " died: " + last_words});
-      break;
+      if (std::ifstream(entry.path()).peek() == '{') out = add_running(target, entry.path(), last_words);
+      if (!out.empty()) break;
     }
   }
   fs::remove_all(cases, error);
   return out.empty() ? keep_bytes(target, artifact, last_words) : out;
+}
+
+std::string FuzzFindings::add_running(const FuzzTarget& target, const fs::path& file, const std::string& last_words) {
+  FuzzFinding died = {file.string(), any_kernel, last_words, "fuzz_" + target.name + " died: " + last_words};
+  try {
+    const Case c = load_case(died.file);
+    if (c.kernels.size() == 1) died.kernel = c.kernels.front();
+    if (c.laws.size() == 1) died.law = c.laws.front();
+  } catch (const CaseError&) {
+    // Cut off in the middle of a write: add() says so.
+  }
+  return add(target, died);
 }
 
 std::string FuzzFindings::keep_bytes(const FuzzTarget& target, const std::string& artifact,

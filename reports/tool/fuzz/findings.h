@@ -19,6 +19,9 @@ class FuzzFindings {
   // Bytes on which a worker died without a word: replayed with every case on disk before its kernel runs.
   std::string add_artifact(const FuzzTarget& target, const std::string& artifact, const std::string& last_words);
 
+  // The case whose kernel was running when a worker died, with the kernel and the law in it.
+  std::string add_running(const FuzzTarget& target, const std::filesystem::path& file, const std::string& last_words);
+
   std::int64_t kinds() const { return static_cast<std::int64_t>(kinds_.size()); }
   std::int64_t kinds(const FuzzTarget& target) const;
 

@@ -75,6 +75,9 @@ class Campaign {
                 static_cast<long long>(p.edges), static_cast<long long>(p.features),
                 static_cast<long long>(folder_.count(targets_[n]))) +
            (kernel.empty() ? "" : text(", error/bound %.4f of %s", ratio, kernel.c_str())) +
+           (p.checks.made == 0 ? ""
+                               : text(", %.1f %% rejected", 100.0 * static_cast<double>(p.checks.rejected) /
+                                                                static_cast<double>(p.checks.made))) +
            text(", %lld findings", static_cast<long long>(findings_.kinds(targets_[n])));
   }
 

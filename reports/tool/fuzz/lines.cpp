@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 namespace attest {
@@ -71,6 +72,17 @@ std::optional<FuzzWorst> fuzz_worst(std::string_view line) {
   w.ratio = std::strtod(ratio.c_str(), &end);
   if (w.kernel.empty() || end == ratio.c_str() || !std::isfinite(w.ratio)) return std::nullopt;
   return w;
+}
+
+std::optional<FuzzChecks> fuzz_checks(std::string_view line) {
+  long long made = 0, passed = 0, rejected = 0;
+  int used = 0;
+  const std::string text(line);
+  if (std::sscanf(text.c_str(), "attest-checks: %lld made, %lld passed, %lld rejected%n", &made, &passed, &rejected,
+                  &used) != 3 ||
+      used != static_cast<int>(text.size()))
+    return std::nullopt;
+  return FuzzChecks{made, passed, rejected};
 }
 
 std::optional<std::int64_t> fuzz_executed(std::string_view line) {

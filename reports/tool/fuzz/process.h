@@ -22,10 +22,11 @@ class FuzzProcess {
   FuzzProcess& operator=(const FuzzProcess&) = delete;
 
   int file() const { return file_; }  // to poll
+  pid_t id() const { return process_; }
   // Hands over the lines that are there, without waiting. False once the child has closed its output.
   bool read_lines(const std::function<void(const std::string&)>& line);
-  // Reads all lines until the child has ended; the status of waitpid.
-  int run_to_end(const std::function<void(const std::string&)>& line);
+  // Reads all lines until the child has ended; the status of waitpid. After so many seconds, unless 0, it is killed.
+  int run_to_end(const std::function<void(const std::string&)>& line, double seconds = 0);
   void interrupt() const;  // SIGINT: libFuzzer ends in order
   void kill() const;
   int wait();  // the status of waitpid

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "properties/device.h"
+#include "properties/mutants/cuda/device_mutants.h"
 #include "properties/mutants/mutants.h"
 #include "reports/tool/fuzz/fuzz.h"
 #include "reports/tool/fuzz/lines.h"
@@ -35,7 +37,23 @@ struct Racer {
 };
 
 const char* target_of(const Kernel& kernel) {
+  if (kernel.abi->device == ATTN_DEVICE_CUDA) return "cuda";
   return kernel.abi->op == ATTN_OP_FORWARD ? "forward" : kernel.abi->op == ATTN_OP_STEP ? "step" : "merge";
+}
+
+// All that search can find: with a device here and a target for it, its mutants too, but for those that a sanitizer
+// kills or a case larger than search makes.
+std::vector<Kernel> racing_kernels(bool on_device) {
+  std::vector<Kernel> all = mutants::mutant_kernels();
+  if (!on_device || why_no_device(ATTN_DEVICE_CUDA)) return all;
+  const std::vector<mutants::TargetedCase> targeted = mutants::targeted_cases();
+  std::vector<Kernel> planted = mutants::device_mutant_kernels();
+  for (std::size_t n = 0; n < planted.size(); ++n) {
+    const mutants::DeviceMutant& m = mutants::device_table()[n];
+    const bool large = std::any_of(targeted.begin(), targeted.end(), [&](const auto& t) { return t.bug == m.bug; });
+    if (!large && find_law(m.facts.killer)) all.push_back(std::move(planted[n]));
+  }
+  return all;
 }
 
 void race(Racer& racer, const FuzzTarget& target, const fs::path& folder, double limit, std::uint64_t seed) {
@@ -91,7 +109,9 @@ int run_fuzz_race(const FuzzOptions& options) {
   }
   std::vector<Racer> racers;
   std::vector<FuzzTarget> of;
-  for (const Kernel& kernel : mutants::mutant_kernels()) {
+  const bool on_device =
+      std::any_of(targets.begin(), targets.end(), [](const FuzzTarget& t) { return t.name == "cuda"; });
+  for (const Kernel& kernel : racing_kernels(on_device)) {
     if (!matches_any(options.mutants, kernel.name) && !matches_any(options.mutants, kernel.name.substr(7))) continue;
     const std::string target = target_of(kernel);
     if (!options.targets.empty() && !matches_any(options.targets, target)) continue;

@@ -29,6 +29,11 @@ class FuzzFolder {
   std::filesystem::path findings() const { return path_ / "findings"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
 
+  // Where a worker keeps the case whose kernel is running, if its target does.
+  std::filesystem::path running(const FuzzTarget& target, std::int64_t process) const {
+    return findings() / ("running-" + target.name + "-" + std::to_string(process) + ".case");
+  }
+
   // The target's stored inputs, or "" where there are none.
   std::string stored(const FuzzTarget& target) const;
 
