@@ -53,6 +53,8 @@ CaseTarget::CaseTarget(std::string name, std::vector<Subject> subjects)
 std::string CaseTarget::path_of(const Case& c) const { return folder_ + "/" + name_ + "-" + case_hash(c) + ".case"; }
 
 void CaseTarget::report(Case c, const Subject& subject, const Law& law, const CheckResult& result) const {
+  // The engine goes on after this crash and keeps the bytes of it: a case for every one would fill the disk.
+  if (folder_.empty()) std::abort();
   c.about = "found by fuzz_" + name_;
   const std::string path = path_of(c), kernel = subject.kernel.name, law_name(law.name);
   save_case(c, path);

@@ -16,7 +16,7 @@ class CaseTarget {
   CaseTarget(std::string name, std::vector<Subject> subjects);
 
   // One input. A finding is saved as NAME-HASH.case in the folder that ATTEST_FUZZ_CASES names, or the working
-  // directory, announced on standard error, and ends the process by abort().
+  // directory, announced on standard error, and ends the process by abort(); with that variable empty it only aborts.
   void run(std::span<const std::uint8_t> bytes);
 
   // Largest error/bound of what passed so far, over all kernels: never above 1.

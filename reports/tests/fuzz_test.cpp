@@ -127,13 +127,15 @@ TEST(FuzzTool, AMinimisingThatWasCutOffLosesNothing) {
 }
 
 TEST(FuzzTool, CtrlCEndsItInOrder) {
-  make_target("case", std::string(working) + "; sleep 60");
+  make_target("case", "echo \"$@\" >> ../../arguments\n" + std::string(working) + "; sleep 60");
   const Ran r =
       run_shell("{ " + std::string(ATTEST_TOOL) +
                 " fuzz --bin bin --jobs 1 --stored none --findings f & p=$!; sleep 2; kill -INT $p; wait $p; }");
   EXPECT_EQ(r.code, 0) << r.out << r.err;
   EXPECT_NE(r.out.find("interrupted"), std::string::npos) << r.out;
   EXPECT_TRUE(fs::exists(scratch() + "/attest-fuzz/case/b"));
+  // A campaign without an end has turns of full length.
+  EXPECT_NE(read_file(scratch() + "/arguments").find("-max_total_time=60 "), std::string::npos);
 }
 
 TEST(FuzzTool, TheRaceNamesWhatWasFound) {

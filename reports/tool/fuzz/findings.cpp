@@ -13,6 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* any_kernel = "*";
+// Seconds. Twice what libFuzzer gives an input; drivers of other engines give it for ever.
+constexpr double longest_replay = 120;
 
 std::string destination(const FuzzFolder& folder, const FuzzOptions& options) {
   return options.findings == options.corpus ? folder.findings().string() : options.findings;
@@ -20,7 +22,8 @@ std::string destination(const FuzzFolder& folder, const FuzzOptions& options) {
 
 }  // namespace
 
-FuzzFindings::FuzzFindings(const FuzzFolder& folder, const FuzzOptions& options) : folder_(folder), options_(options) {}
+FuzzFindings::FuzzFindings(const FuzzFolder& folder, const FuzzOptions& options, const FuzzEngine& engine)
+    : folder_(folder), options_(options), engine_(engine) {}
 
 std::int64_t FuzzFindings::kinds(const FuzzTarget& target) const {
   std::int64_t n = 0;
@@ -68,15 +71,23 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
   fs::remove_all(cases, error);
   fs::create_directories(cases, error);
   std::optional<FuzzFinding> said;
-  FuzzProcess replay({target.program, "-timeout=60", artifact}, folder_.findings().string(),
-                     {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}});
-  const int status = replay.run_to_end([&](const std::string& line) {
-    if (const auto f = fuzz_finding(line)) said = f;
-  });
+  // The same kernels as in the campaign: bytes choose theirs by its number among them.
+  auto environment = fuzz_environment(options_);
+  environment.insert(environment.end(), {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}});
+  FuzzProcess replay(engine_.replay(target, artifact), folder_.findings().string(), environment);
+  const int status = replay.run_to_end(
+      [&](const std::string& line) {
+        if (const auto f = fuzz_finding(line)) said = f;
+      },
+      longest_replay);
   std::string out;
   if (said) {
     out = add(target, *said);
-  } else if (status != 0) {
+    fs::remove(artifact, error);
+    fs::remove_all(cases, error);
+    return out;
+  }
+  if (status != 0) {
     for (const auto& entry : fs::directory_iterator(cases, error)) {
       // The case on which it died; which kernel had it is not known.
       out =
@@ -91,8 +102,10 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
 std::string FuzzFindings::keep_bytes(const FuzzTarget& target, const std::string& artifact,
                                      const std::string& last_words) {
   if (kinds_[target.name + " bytes " + last_words]++ > 0) return "";
-  return "FINDING fuzz_" + target.name + " died: " + last_words + "\n  " + shell_quoted(target.program) + " " +
-         shell_quoted(artifact);
+  std::string command;
+  for (const auto& [name, value] : fuzz_environment(options_)) command += name + "=" + shell_quoted(value) + " ";
+  command += shell_quoted(target.program) + " " + shell_quoted(artifact);
+  return "FINDING fuzz_" + target.name + " died: " + last_words + "\n  " + command;
 }
 
 }  // namespace attest

@@ -79,6 +79,11 @@ std::optional<std::int64_t> fuzz_executed(std::string_view line) {
   return number(line);
 }
 
+bool fuzz_error(std::string_view line) {
+  return line.starts_with("SUMMARY: ") || line.find("ERROR: ") != std::string_view::npos ||
+         line.find("PROGRAM ABORT : ") != std::string_view::npos;
+}
+
 std::optional<std::string> fuzz_artifact(std::string_view line) {
   constexpr std::string_view says = "Test unit written to ";
   const std::size_t at = line.find(says);

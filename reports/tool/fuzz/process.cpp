@@ -89,8 +89,10 @@ bool FuzzProcess::read_lines(const std::function<void(const std::string&)>& line
   return false;
 }
 
-int FuzzProcess::run_to_end(const std::function<void(const std::string&)>& line) {
+int FuzzProcess::run_to_end(const std::function<void(const std::string&)>& line, double seconds) {
+  const double begin = fuzz_clock();
   while (read_lines(line)) {
+    if (seconds > 0 && fuzz_clock() - begin > seconds) kill();
     pollfd more = {file_, POLLIN, 0};
     poll(&more, 1, 1000);
   }

@@ -83,11 +83,13 @@ std::string row(const Racer& r, const char* format) {
 }  // namespace
 
 int run_fuzz_race(const FuzzOptions& options) {
+  // Its clock stops at a finding, where a worker of libFuzzer ends and one of another engine goes on.
+  if (options.engine != "libfuzzer") throw UsageError("--mutants races workers of libFuzzer: leave --engine out");
   std::vector<FuzzTarget> targets;
   {
     FuzzOptions all = options;
     all.targets.clear();
-    targets = fuzz_targets(all);
+    targets = fuzz_targets(all, "fuzz");
   }
   std::vector<Racer> racers;
   std::vector<FuzzTarget> of;
