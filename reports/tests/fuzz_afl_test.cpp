@@ -189,6 +189,25 @@ TEST(FuzzAfl, ACrashWithoutACaseLeavesItsBytes) {
   EXPECT_EQ(contents_of("attest-fuzz/findings"), (std::vector<std::string>{"one\n"}));
 }
 
+TEST(FuzzAfl, ACrashThatDoesNotComeAgainIsSaidToBeOne) {
+  make_target("verdict", "exit 0");
+  make_afl(std::string(stats) + "echo one > \"$own/crashes/id:000000,sig:06,src:000000,time:9\"");
+  const Ran r = run_afl("--seconds 1 --jobs 1 --stored none");
+  EXPECT_EQ(r.code, 1) << r.out << r.err;
+  EXPECT_NE(r.out.find("signal 6 (Aborted); alone, its bytes do no harm"), std::string::npos) << r.out;
+}
+
+// afl-fuzz goes on after crashes: many of them are no reason to say that the target cannot begin.
+TEST(FuzzAfl, CrashesDoNotEndItBeforeTheirLimit) {
+  make_target("verdict", "exit 1");
+  make_afl(R"(for n in $(seq -w 99); do echo $n > "$own/crashes/id:0000$n,sig:06,time:9"; [ $n != 49 ] || sleep 2; done
+sleep 2)" + std::string(stats));
+  const Ran r = run_afl("--seconds 30 --jobs 1 --stored none");
+  EXPECT_EQ(r.code, 1) << r.out << r.err;
+  EXPECT_NE(r.out.find("it died 50 times"), std::string::npos) << r.out;
+  EXPECT_EQ(contents_of("attest-fuzz/findings").size(), 99u);
+}
+
 // afl-fuzz leaves such an input out and says so in a line; a kernel that the stored inputs break must not look right.
 TEST(FuzzAfl, AnInputThatCrashesAtTheBeginningIsAFinding) {
   make_target("forward", broken_law);
@@ -234,10 +253,15 @@ while :; do sleep 0.1; done)");
 
 TEST(FuzzAfl, AnAbortIsIncomplete) {
   make_target("step", "exit 0");
-  make_afl("echo '[-] PROGRAM ABORT : Fork server handshake failed'; echo '         Location : x(), x.c:1'; exit 1");
+  const std::string abort =
+      R"(printf '\033[1;91m[-] PROGRAM ABORT : \033[0mno handshake\n         Location : x(), x.c:1\n'; exit 1)";
+  make_afl(abort);
   const Ran r = run_afl("--seconds 2 --jobs 2 --stored none");
   EXPECT_EQ(r.code, 3) << r.out << r.err;
-  EXPECT_NE(r.out.find("PROGRAM ABORT : Fork server handshake failed"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("a worker ended: [-] PROGRAM ABORT : no handshake\n"), std::string::npos) << r.out;
+  make_afl("echo 'no kernel for this target matches x'\n" + abort);
+  const Ran none = run_afl("--seconds 2 --jobs 2 --stored none");
+  EXPECT_NE(none.out.find("a worker ended: no kernel for this target matches x"), std::string::npos) << none.out;
 }
 
 TEST(FuzzAfl, UsageIsTaught) {

@@ -106,7 +106,6 @@ FuzzCommand Afl::worker(const FuzzTarget& target, const FuzzFolder& folder, int 
   return {words,
           {
               {"AFL_NO_UI", "1"},
-              {"AFL_NO_COLOR", "1"},
               // Settings of the machine, which are not ours to change.
               {"AFL_SKIP_CPUFREQ", "1"},
               {"AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES", "1"},

@@ -86,22 +86,21 @@ void FuzzTurn::read(Worker& worker, const std::string& line, const Say& say) {
   } else if (const auto crash = engine_.crash(target_, folder_, worker.number, line)) {
     add_crash(*crash, say);
   } else if (fuzz_error(line)) {
-    worker.error = line;
-  } else if (!line.empty()) {
-    worker.last_line = line;
+    worker.error = fuzz_plain(line);
+  } else if (!line.empty() && line[0] != ' ') {  // a blank goes on with the line before
+    worker.last_line = fuzz_plain(line);
   }
 }
 
-void FuzzTurn::died(const std::string& words) {
-  ++died_;
-  if (died_ >= most_deaths || (died_ >= deaths_without_work && progress_.executions == 0))
-    progress_.broken = text("it died %d times, the last time of: ", died_) + words;
+void FuzzTurn::died(const std::string& words, int most) {
+  if (++died_ >= most) progress_.broken = text("it died %d times, the last time of: ", died_) + words;
 }
 
 void FuzzTurn::add_crash(const FuzzCrash& crash, const Say& say) {
+  if (died_ >= most_deaths) return;  // its bytes stay where they are
   const std::string said = findings_.add_artifact(target_, crash.artifact, crash.words);
   if (!said.empty()) say(said);
-  died(crash.words);
+  died(crash.words, most_deaths);
 }
 
 void FuzzTurn::add_crashes(const Say& say) {
@@ -128,7 +127,7 @@ void FuzzTurn::end(Worker& worker, const Say& say) {
     std::error_code none;
     fs::remove(worker.artifact, none);  // its case says it
   }
-  died(words);
+  died(words, progress_.executions == 0 ? deaths_without_work : most_deaths);
 }
 
 void FuzzTurn::count_time() {

@@ -50,7 +50,7 @@ class FuzzTurn {
   void advance(Worker& worker, const FuzzStatus& status);
   void look(Worker& worker);
   void end(Worker& worker, const Say& say);
-  void died(const std::string& words);
+  void died(const std::string& words, int most);
   void add_crash(const FuzzCrash& crash, const Say& say);
   void add_crashes(const Say& say);
   void count_time();

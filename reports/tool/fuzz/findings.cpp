@@ -16,6 +16,12 @@ constexpr const char* any_kernel = "*";
 // Seconds. Twice what libFuzzer gives an input; drivers of other engines give it for ever.
 constexpr double longest_replay = 120;
 
+fs::path first_file(const fs::path& folder) {
+  std::error_code none;
+  const fs::directory_iterator files(folder, none);
+  return files == fs::directory_iterator() ? fs::path() : files->path();
+}
+
 std::string destination(const FuzzFolder& folder, const FuzzOptions& options) {
   return options.findings == options.corpus ? folder.findings().string() : options.findings;
 }
@@ -83,20 +89,16 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
   std::string out;
   if (said) {
     out = add(target, *said);
-    fs::remove(artifact, error);
-    fs::remove_all(cases, error);
-    return out;
-  }
-  if (status != 0) {
-    for (const auto& entry : fs::directory_iterator(cases, error)) {
-      // The case on which it died; which kernel had it is not known.
-      out =
-          add(target, {entry.path().string(), any_kernel, last_words, "fuzz_" + target.name + " died: " + last_words});
-      break;
-    }
+    fs::remove(artifact, error);  // the case says it
+  } else if (const fs::path last = first_file(cases); status != 0 && !last.empty()) {
+    // The case on which it died; which kernel had it is not known.
+    out = add(target, {last.string(), any_kernel, last_words, "fuzz_" + target.name + " died: " + last_words});
+    if (out.empty()) out = keep_bytes(target, artifact, last_words);
+  } else {
+    out = keep_bytes(target, artifact, status == 0 ? last_words + "; alone, its bytes do no harm" : last_words);
   }
   fs::remove_all(cases, error);
-  return out.empty() ? keep_bytes(target, artifact, last_words) : out;
+  return out;
 }
 
 std::string FuzzFindings::keep_bytes(const FuzzTarget& target, const std::string& artifact,
