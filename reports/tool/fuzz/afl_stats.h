@@ -1,4 +1,5 @@
-// What afl-fuzz writes of its progress: fuzzer_stats every minute and at its end, plot_data every five seconds.
+// What afl-fuzz writes of its progress: fuzzer_stats every minute and at its end, plot_data every five seconds
+// after its first minute.
 #pragma once
 
 #include <string_view>
