@@ -62,6 +62,8 @@ CaseTarget::CaseTarget(std::string name, std::vector<Subject> subjects)
 CaseTarget::~CaseTarget() { say_tally(); }
 
 void CaseTarget::report(Case c, const Subject& subject, const Law& law, const CheckResult& result) {
+  // The engine goes on after this crash and keeps the bytes of it: a case for every one would fill the disk.
+  if (folder_.empty()) std::abort();
   c.about = "found by fuzz_" + name_;
   const std::string path = folder_ + "/" + name_ + "-" + case_hash(c) + ".case", kernel = subject.kernel.name,
                     law_name(law.name);

@@ -22,8 +22,8 @@ class CaseTarget {
   CaseTarget& operator=(const CaseTarget&) = delete;
 
   // One input. A finding is saved as NAME-HASH.case in the folder that ATTEST_FUZZ_CASES names, or the working
-  // directory, announced on standard error, and ends the process by abort(). A device that is lost is a finding. While
-  // a kernel of a device runs, its case is in running-NAME-PID.case there.
+  // directory, announced on standard error, and ends the process by abort(); with that variable empty it only aborts.
+  // A device that is lost is a finding. While a kernel of a device runs, its case is in running-NAME-PID.case there.
   void run(std::span<const std::uint8_t> bytes);
 
   // Largest error/bound of O before it is rounded, or of states, of what passed so far, over all kernels: never

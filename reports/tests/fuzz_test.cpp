@@ -69,6 +69,17 @@ TEST(FuzzLines, AreRead) {
   EXPECT_EQ(*fuzz_artifact("artifact_prefix='a-'; Test unit written to /x/a-crash-1"), "/x/a-crash-1");
 }
 
+TEST(FuzzTool, WorkersAreToldWhatStandsBesideTheTarget) {
+  make_target("case", R"(echo "$*" > ../../told; echo "#100 DONE cov: 1 ft: 1 corp: 1/1b exec/s: 1 rss: 1Mb")");
+  write_file(scratch() + "/bin/fuzz_case.options",
+             "[libfuzzer]\nmax_len = 16384\nuse_counters = 0\ndict = words.dict\n");
+  const Ran r = run_tool("fuzz --bin bin --seconds 1 --jobs 1 --stored none --findings f --keep-all");
+  EXPECT_EQ(r.code, 0) << r.out << r.err;
+  const std::string told = read_file(scratch() + "/told");
+  for (const char* word : {" -max_len=16384 ", " -use_counters=0 ", "/bin/words.dict "})
+    EXPECT_NE(told.find(word), std::string::npos) << told;
+}
+
 TEST(FuzzTool, ACampaignCountsAndKeepsItsInputs) {
   make_target("case", working);
   const Ran r = run_tool("fuzz --bin bin --seconds 1 --jobs 2 --stored none --findings f");
@@ -149,13 +160,15 @@ TEST(FuzzTool, AMinimisingThatWasCutOffLosesNothing) {
 }
 
 TEST(FuzzTool, CtrlCEndsItInOrder) {
-  make_target("case", std::string(working) + "; sleep 60");
+  make_target("case", "echo \"$@\" >> ../../arguments\n" + std::string(working) + "; sleep 60");
   const Ran r =
       run_shell("{ " + std::string(ATTEST_TOOL) +
                 " fuzz --bin bin --jobs 1 --stored none --findings f & p=$!; sleep 2; kill -INT $p; wait $p; }");
   EXPECT_EQ(r.code, 0) << r.out << r.err;
   EXPECT_NE(r.out.find("interrupted"), std::string::npos) << r.out;
   EXPECT_TRUE(fs::exists(scratch() + "/attest-fuzz/case/b"));
+  // A campaign without an end has turns of full length.
+  EXPECT_NE(read_file(scratch() + "/arguments").find("-max_total_time=60 "), std::string::npos);
 }
 
 TEST(FuzzTool, TheRaceNamesWhatWasFound) {

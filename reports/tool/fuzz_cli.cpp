@@ -16,12 +16,14 @@ Coverage-guided search over shapes, masks, block sizes and values, for as long a
 inputs, which a later campaign goes on with. A finding is saved as a .case that `attest check` shows again, with a line
 that says where it comes from. What search finds is judged by the deterministic tier and the bitwise laws.
 
-The targets are built with clang (`./attest fuzz` does that): build/fuzz/bin/fuzz_*, under ASan and UBSan.
+The targets are built with clang (`./attest fuzz` does that): build/fuzz/bin/fuzz_*, under ASan and UBSan. --engine afl
+searches with afl-fuzz on build/afl/bin/fuzz_*, which have no sanitizer.
 
 Examples:
   attest fuzz --seconds 600                          ten minutes, all targets in turn
   attest fuzz --target forward --kernels 'cpu.fa2.*' --jobs 8
   attest fuzz --target case --corpus corpus/fuzz --stored none --seconds 60
+  attest fuzz --engine afl --target forward --seconds 600
   attest fuzz --mutants --markdown race.md           how fast each planted bug is found from nothing
   attest fuzz --target cuda --bin build/fuzz-cuda/bin --jobs 4       the CUDA kernels, on a machine with a device
 
@@ -42,6 +44,9 @@ void add_fuzz(CLI::App& app, Action& action) {
   f->footer(fuzz_help);
   f->add_option("--target", o.targets, "Targets (globs): forward, decode, step, merge, schedule, case, verdict, cuda")
       ->type_name("T");
+  f->add_option("--engine", o.engine, "What searches: libfuzzer, or afl (AFL++, on targets of the preset afl)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"libfuzzer", "afl"}));
   f->add_option("--seconds", o.seconds,
                 "Length of the campaign, or of each mutant's search. Default: until Ctrl-C; 600")
       ->check(seconds_fault, "", "");

@@ -48,53 +48,45 @@ std::pair<std::string, double> FuzzProgress::worst_of_all() const {
   return out;
 }
 
-FuzzTurn::FuzzTurn(const FuzzTarget& target, const FuzzOptions& options, const FuzzFolder& folder,
+FuzzTurn::FuzzTurn(const FuzzTarget& target, const FuzzOptions& options, const FuzzFolder& folder, FuzzEngine& engine,
                    FuzzFindings& findings, FuzzProgress& progress, std::uint64_t seed)
     : target_(target),
       options_(options),
       folder_(folder),
+      engine_(engine),
       findings_(findings),
       progress_(progress),
       seed_(seed),
       workers_(static_cast<std::size_t>(options.jobs)) {}
 
-std::vector<std::string> FuzzTurn::command(double seconds, std::uint64_t seed) const {
-  std::vector<std::string> out = {
-      target_.program,
-      // libFuzzer takes 0 for "any".
-      text("-seed=%llu", static_cast<unsigned long long>(seed % 0xffffffffu + 1)),
-      text("-max_total_time=%lld", static_cast<long long>(std::max(1.0, std::ceil(seconds)))),
-      "-reload=1",
-      "-len_control=0",
-      "-print_final_stats=1",
-      "-timeout=60",
-      "-rss_limit_mb=4096",
-      "-artifact_prefix=" + (folder_.findings() / (target_.name + "-")).string(),
-  };
-  if (const std::string words = target_.program + ".dict"; fs::exists(words)) out.push_back("-dict=" + words);
-  out.push_back(folder_.inputs(target_).string());
-  if (const std::string more = folder_.stored(target_); !more.empty()) out.push_back(more);
-  return out;
-}
-
 void FuzzTurn::start(Worker& worker, double seconds) {
-  std::vector<std::pair<std::string, std::string>> environment;
-  if (!options_.kernels.empty()) {
-    std::string globs;
-    for (const std::string& k : options_.kernels) globs += (globs.empty() ? "" : ",") + k;
-    environment.push_back({"ATTEST_FUZZ_KERNELS", globs});
-  }
   worker = Worker();
+  worker.number = started_++;
   worker.counted = fuzz_clock();
-  worker.process = std::make_unique<FuzzProcess>(command(seconds, seed_++), folder_.findings().string(), environment);
+  FuzzCommand command = engine_.worker(target_, folder_, worker.number, seconds, seed_++);
+  for (auto& variable : fuzz_environment(options_)) command.environment.push_back(std::move(variable));
+  worker.process = std::make_unique<FuzzProcess>(command.words, folder_.findings().string(), command.environment);
 }
 
-void FuzzTurn::read(Worker& worker, const std::string& line, const std::function<void(const std::string&)>& say) {
+void FuzzTurn::advance(Worker& worker, const FuzzStatus& status) {
+  progress_.executions += std::max<std::int64_t>(0, status.executions - worker.executed);
+  worker.executed = std::max(worker.executed, status.executions);
+  progress_.edges = std::max(progress_.edges, status.edges);
+  progress_.features = std::max(progress_.features, status.features);
+}
+
+// What an engine says of a worker outside its output.
+void FuzzTurn::look(Worker& worker) {
+  const auto status = engine_.status(target_, folder_, worker.number);
+  if (!status) return;
+  advance(worker, *status);
+  progress_.ungathered += std::max<std::int64_t>(0, status->inputs - worker.keeps);
+  worker.keeps = std::max(worker.keeps, status->inputs);
+}
+
+void FuzzTurn::read(Worker& worker, const std::string& line, const Say& say) {
   if (const auto status = fuzz_status(line)) {
-    progress_.executions += std::max<std::int64_t>(0, status->executions - worker.executed);
-    worker.executed = std::max(worker.executed, status->executions);
-    progress_.edges = std::max(progress_.edges, status->edges);
-    progress_.features = std::max(progress_.features, status->features);
+    advance(worker, *status);
   } else if (const auto worst = fuzz_worst(line)) {
     double& known = progress_.worst[worst->kernel];
     known = std::max(known, worst->ratio);
@@ -107,25 +99,43 @@ void FuzzTurn::read(Worker& worker, const std::string& line, const std::function
     progress_.checks.rejected += checks->rejected - worker.checked.rejected;
     worker.checked = *checks;
   } else if (const auto executed = fuzz_executed(line)) {
-    progress_.executions += std::max<std::int64_t>(0, *executed - worker.executed);
-    worker.executed = std::max(worker.executed, *executed);
+    FuzzStatus status;
+    status.executions = *executed;
+    advance(worker, status);
   } else if (const auto artifact = fuzz_artifact(line)) {
     worker.artifact = *artifact;
-  } else if (line.starts_with("SUMMARY: ") || line.find("ERROR: ") != std::string::npos) {
-    worker.error = line;
-  } else if (!line.empty()) {
-    worker.last_line = line;
+  } else if (const auto crash = engine_.crash(target_, folder_, worker.number, line)) {
+    add_crash(*crash, say);
+  } else if (fuzz_error(line)) {
+    worker.error = fuzz_plain(line);
+  } else if (!line.empty() && line[0] != ' ') {  // a blank goes on with the line before
+    worker.last_line = fuzz_plain(line);
   }
 }
 
-// libFuzzer ends with 0 when its time is over, or it was interrupted; else something happened.
-void FuzzTurn::end(Worker& worker, const std::function<void(const std::string&)>& say) {
+void FuzzTurn::died(const std::string& words, int most) {
+  if (++died_ >= most) progress_.broken = text("it died %d times, the last time of: ", died_) + words;
+}
+
+void FuzzTurn::add_crash(const FuzzCrash& crash, const Say& say) {
+  if (died_ >= most_deaths) return;  // its bytes stay where they are
+  const std::string said = findings_.add_artifact(target_, crash.artifact, crash.words);
+  if (!said.empty()) say(said);
+  died(crash.words, most_deaths);
+}
+
+void FuzzTurn::add_crashes(const Say& say) {
+  for (const FuzzCrash& crash : engine_.crashes(target_, folder_)) add_crash(crash, say);
+}
+
+// Engines end with 0 when their time is over, or they were interrupted; else something happened.
+void FuzzTurn::end(Worker& worker, const Say& say) {
   const RunningCase running(folder_.running(target_, worker.process->id()));
   const int status = worker.process->wait();
   worker.process.reset();
+  look(worker);
   if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || (asked_ && !worker.reported && worker.artifact.empty()))
     return;
-  ++died_;
   const std::string words = !worker.error.empty()       ? worker.error
                             : !worker.last_line.empty() ? worker.last_line
                                                         : how_it_ended(status);
@@ -144,8 +154,7 @@ void FuzzTurn::end(Worker& worker, const std::function<void(const std::string&)>
     std::error_code none;
     fs::remove(worker.artifact, none);  // its case says it
   }
-  if (died_ >= most_deaths || (died_ >= deaths_without_work && progress_.executions == 0))
-    progress_.broken = text("%d workers died, the last of: ", died_) + words;
+  died(words, progress_.executions == 0 ? deaths_without_work : most_deaths);
 }
 
 void FuzzTurn::count_time() {
@@ -158,9 +167,19 @@ void FuzzTurn::count_time() {
 }
 
 void FuzzTurn::run(double seconds, const std::function<bool()>& stop, const std::function<void()>& tick,
-                   const std::function<void(const std::string&)>& say) {
-  const double begin = fuzz_clock(), until = begin + seconds;
-  for (Worker& w : workers_) start(w, seconds);
+                   const Say& say) {
+  // First what a campaign that was killed left.
+  add_crashes(say);
+  engine_.gather(target_, folder_);
+  work(fuzz_clock() + seconds, stop, tick, say);
+  add_crashes(say);
+  engine_.gather(target_, folder_);
+  progress_.ungathered = 0;
+}
+
+void FuzzTurn::work(double until, const std::function<bool()>& stop, const std::function<void()>& tick,
+                    const Say& say) {
+  for (Worker& w : workers_) start(w, until - fuzz_clock());
   double asked_at = 0;
   for (;;) {
     std::vector<pollfd> files;
@@ -170,10 +189,15 @@ void FuzzTurn::run(double seconds, const std::function<bool()>& stop, const std:
     poll(files.data(), files.size(), 1000);
     count_time();
     for (Worker& w : workers_) {
-      if (!w.process || w.process->read_lines([&](const std::string& line) { read(w, line, say); })) continue;
+      if (!w.process) continue;
+      if (w.process->read_lines([&](const std::string& line) { read(w, line, say); })) {
+        look(w);
+        continue;
+      }
       end(w, say);
       if (!asked_ && progress_.broken.empty() && until - fuzz_clock() > 1) start(w, until - fuzz_clock());
     }
+    add_crashes(say);
     tick();
     // A second more than its own clock gives it: the last input may be a slow one.
     if (!asked_ && (stop() || !progress_.broken.empty() || fuzz_clock() > until + 2)) {

@@ -14,9 +14,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* any_kernel = "*";
+// Seconds for the bytes or the case of a finding. Twice what libFuzzer gives an input: a kernel that hung the worker
+// hangs the check as well, and drivers of other engines give it for ever.
+constexpr double patience = 120;
 
-// A kernel that hung the worker hangs the check as well.
-constexpr double patience = 120;  // seconds
+// The case at which a target died. What does not begin as a case stands for none.
+fs::path case_left_in(const fs::path& folder) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (std::ifstream(entry.path()).peek() == '{') return entry.path();
+  return {};
+}
 
 std::string destination(const FuzzFolder& folder, const FuzzOptions& options) {
   return options.findings == options.corpus ? folder.findings().string() : options.findings;
@@ -24,7 +32,8 @@ std::string destination(const FuzzFolder& folder, const FuzzOptions& options) {
 
 }  // namespace
 
-FuzzFindings::FuzzFindings(const FuzzFolder& folder, const FuzzOptions& options) : folder_(folder), options_(options) {}
+FuzzFindings::FuzzFindings(const FuzzFolder& folder, const FuzzOptions& options, const FuzzEngine& engine)
+    : folder_(folder), options_(options), engine_(engine) {}
 
 std::int64_t FuzzFindings::kinds(const FuzzTarget& target) const {
   std::int64_t n = 0;
@@ -72,22 +81,27 @@ std::string FuzzFindings::add_artifact(const FuzzTarget& target, const std::stri
   fs::remove_all(cases, error);
   fs::create_directories(cases, error);
   std::optional<FuzzFinding> said;
-  FuzzProcess replay({target.program, "-timeout=60", artifact}, folder_.findings().string(),
-                     {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}});
-  const int status = replay.run_to_end([&](const std::string& line) {
-    if (const auto f = fuzz_finding(line)) said = f;
-  });
+  // The same kernels as in the campaign: bytes choose theirs by its number among them.
+  auto environment = fuzz_environment(options_);
+  environment.insert(environment.end(), {{"ATTEST_FUZZ_CASES", cases}, {"ATTEST_FUZZ_RECORD", "1"}});
+  FuzzProcess replay(engine_.replay(target, artifact), folder_.findings().string(), environment);
+  const int status = replay.run_to_end(
+      [&](const std::string& line) {
+        if (const auto f = fuzz_finding(line)) said = f;
+      },
+      patience);
   std::string out;
   if (said) {
     out = add(target, *said);
-  } else if (status != 0) {
-    for (const auto& entry : fs::directory_iterator(cases, error)) {
-      if (std::ifstream(entry.path()).peek() == '{') out = add_running(target, entry.path(), last_words);
-      if (!out.empty()) break;
-    }
+    fs::remove(artifact, error);  // the case says it
+  } else if (const fs::path last = case_left_in(cases); status != 0 && !last.empty()) {
+    out = add_running(target, last, last_words);
+    if (out.empty()) out = keep_bytes(target, artifact, last_words);
+  } else {
+    out = keep_bytes(target, artifact, status == 0 ? last_words + "; alone, its bytes do no harm" : last_words);
   }
   fs::remove_all(cases, error);
-  return out.empty() ? keep_bytes(target, artifact, last_words) : out;
+  return out;
 }
 
 std::string FuzzFindings::add_running(const FuzzTarget& target, const fs::path& file, const std::string& last_words) {
@@ -105,8 +119,10 @@ std::string FuzzFindings::add_running(const FuzzTarget& target, const fs::path& 
 std::string FuzzFindings::keep_bytes(const FuzzTarget& target, const std::string& artifact,
                                      const std::string& last_words) {
   if (kinds_[target.name + " bytes " + last_words]++ > 0) return "";
-  return "FINDING fuzz_" + target.name + " died: " + last_words + "\n  " + shell_quoted(target.program) + " " +
-         shell_quoted(artifact);
+  std::string command;
+  for (const auto& [name, value] : fuzz_environment(options_)) command += name + "=" + shell_quoted(value) + " ";
+  command += shell_quoted(target.program) + " " + shell_quoted(artifact);
+  return "FINDING fuzz_" + target.name + " died: " + last_words + "\n  " + command;
 }
 
 }  // namespace attest

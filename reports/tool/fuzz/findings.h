@@ -5,18 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "reports/tool/fuzz/lines.h"
+#include "reports/tool/fuzz/engine.h"
 #include "reports/tool/fuzz/targets.h"
 
 namespace attest {
 
 class FuzzFindings {
  public:
-  FuzzFindings(const FuzzFolder& folder, const FuzzOptions& options);
+  FuzzFindings(const FuzzFolder& folder, const FuzzOptions& options, const FuzzEngine& engine);
 
   // A finding that a worker has reported. Says in one line what became of it; empty for one more of a kind.
   std::string add(const FuzzTarget& target, const FuzzFinding& finding);
-  // Bytes on which a worker died without a word: replayed with every case on disk before its kernel runs.
+  // Bytes on which a worker died without a word: replayed with every case on disk before its kernel runs. The file goes
+  // where the replay names its finding.
   std::string add_artifact(const FuzzTarget& target, const std::string& artifact, const std::string& last_words);
 
   // The case whose kernel was running when a worker died, with the kernel and the law in it.
@@ -30,6 +31,7 @@ class FuzzFindings {
 
   const FuzzFolder& folder_;
   const FuzzOptions& options_;
+  const FuzzEngine& engine_;
   std::map<std::string, std::int64_t> kinds_;  // "target kernel law": how often
 };
 

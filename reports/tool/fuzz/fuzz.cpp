@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double longest_turn = 60, log_every = 10;  // seconds
+constexpr double log_every = 10;  // seconds
 
 std::atomic<bool> interrupt{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -27,9 +27,10 @@ class Campaign {
  public:
   explicit Campaign(const FuzzOptions& options)
       : options_(options),
-        targets_(fuzz_targets(options)),
+        engine_(fuzz_engine(options)),
+        targets_(fuzz_targets(options, engine_->preset())),
         folder_(options, targets_),
-        findings_(folder_, options_),
+        findings_(folder_, options_, *engine_),
         progress_(targets_.size()),
         log_(folder_.log(), std::ios::app) {
     if (!log_) throw UsageError("cannot write to " + folder_.log().string());
@@ -45,12 +46,13 @@ class Campaign {
       if (!progress_[n].broken.empty()) continue;
       // What is left is shared among the targets whose turn comes yet in this round.
       const double left = begin_ + options_.seconds - fuzz_clock();
-      const double turn =
-          options_.seconds > 0 ? std::min(longest_turn, left / static_cast<double>(targets_.size() - n)) : longest_turn;
-      FuzzTurn t(targets_[n], options_, folder_, findings_, progress_[n], seed);
+      const double turn = options_.seconds > 0
+                              ? std::min(engine_->longest_turn(), left / static_cast<double>(targets_.size() - n))
+                              : engine_->longest_turn();
+      FuzzTurn t(targets_[n], options_, folder_, *engine_, findings_, progress_[n], seed);
       seed += 1000;
       t.run(
-          std::min(turn, left), [&] { return over(); }, [&] { tick(n); },
+          turn, [&] { return over(); }, [&] { tick(n); },
           [&](const std::string& line) { std::cout << clear() << line << "\n"
                                                    << std::flush; });
       write_log(n);
@@ -70,10 +72,10 @@ class Campaign {
   std::string line(std::size_t n) const {
     const FuzzProgress& p = progress_[n];
     const auto [kernel, ratio] = p.worst_of_all();
-    return text("fuzz_%-9s %12lld executions, %8.0f/s for each worker, %lld edges, %lld features, %lld inputs",
-                targets_[n].name.c_str(), static_cast<long long>(p.executions), p.rate(),
-                static_cast<long long>(p.edges), static_cast<long long>(p.features),
-                static_cast<long long>(folder_.count(targets_[n]))) +
+    return text("fuzz_%-9s %12lld executions, %8.0f/s for each worker, %lld edges, ", targets_[n].name.c_str(),
+                static_cast<long long>(p.executions), p.rate(), static_cast<long long>(p.edges)) +
+           (p.features >= 0 ? text("%lld features, ", static_cast<long long>(p.features)) : "") +
+           text("%lld inputs", static_cast<long long>(folder_.count(targets_[n]) + p.ungathered)) +
            (kernel.empty() ? "" : text(", error/bound %.4f of %s", ratio, kernel.c_str())) +
            (p.checks.made == 0 ? ""
                                : text(", %.1f %% rejected", 100.0 * static_cast<double>(p.checks.rejected) /
@@ -91,12 +93,13 @@ class Campaign {
     const FuzzProgress& p = progress_[n];
     Json j;
     j["seconds"] = std::round((fuzz_clock() - begin_) * 10) / 10;
+    j["engine"] = options_.engine;
     j["target"] = targets_[n].name;
     j["jobs"] = options_.jobs;
     j["executions"] = p.executions;
     j["edges"] = p.edges;
-    j["features"] = p.features;
-    j["inputs"] = folder_.count(targets_[n]);
+    if (p.features >= 0) j["features"] = p.features;
+    j["inputs"] = folder_.count(targets_[n]) + p.ungathered;
     j["findings"] = findings_.kinds(targets_[n]);
     j["worst"] = Json::object();
     for (const auto& [kernel, ratio] : p.worst) j["worst"][kernel] = ratio;
@@ -109,7 +112,7 @@ class Campaign {
     for (std::size_t n = 0; n < targets_.size(); ++n) {
       std::string why;
       if (!options_.keep_all && !interrupt && progress_[n].broken.empty() && progress_[n].executions > 0 &&
-          !folder_.minimise(targets_[n], why))
+          !folder_.minimise(targets_[n], *engine_, why))
         std::cout << why << "\n";
       std::cout << line(n) << "\n";
       if (progress_[n].broken.empty()) continue;
@@ -127,6 +130,7 @@ class Campaign {
   }
 
   const FuzzOptions& options_;
+  std::unique_ptr<FuzzEngine> engine_;
   std::vector<FuzzTarget> targets_;
   FuzzFolder folder_;
   FuzzFindings findings_;

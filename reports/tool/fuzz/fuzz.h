@@ -10,6 +10,7 @@ namespace attest {
 struct FuzzOptions {
   std::vector<std::string> targets;      // globs over names without "fuzz_"; empty: all that are built
   std::vector<std::string> kernels;      // globs handed to the targets; empty: all
+  std::string engine = "libfuzzer";      // or "afl"
   std::string bin;                       // directory of the targets
   std::string corpus = "attest-fuzz";    // the campaign: inputs, log, findings on their way
   std::string stored = "none";           // inputs to begin with, DIR/NAME for each target; or "none"

@@ -1,5 +1,6 @@
 #include "reports/tool/fuzz/lines.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -89,6 +90,23 @@ std::optional<std::int64_t> fuzz_executed(std::string_view line) {
   if (!take_prefix(line, "stat::number_of_executed_units: ")) return std::nullopt;
   while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
   return number(line);
+}
+
+bool fuzz_error(std::string_view line) {
+  return line.starts_with("SUMMARY: ") || line.find("ERROR: ") != std::string_view::npos ||
+         line.starts_with("no kernel for this target matches ");
+}
+
+std::string fuzz_plain(std::string_view line) {
+  std::string out;
+  for (std::size_t n = 0; n < line.size(); ++n) {
+    if (line.substr(n).starts_with("\x1b[")) {
+      n = std::min(line.find_first_not_of("0123456789;", n + 2), line.size());  // the letter that ends it
+    } else if (static_cast<unsigned char>(line[n]) >= ' ') {
+      out += line[n];
+    }
+  }
+  return out;
 }
 
 std::optional<std::string> fuzz_artifact(std::string_view line) {

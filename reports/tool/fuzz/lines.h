@@ -37,6 +37,12 @@ std::optional<FuzzChecks> fuzz_checks(std::string_view line);
 // "stat::number_of_executed_units: 5000", at a worker's end.
 std::optional<std::int64_t> fuzz_executed(std::string_view line);
 
+// A line that says why a process ends: of a sanitizer, or of our targets.
+bool fuzz_error(std::string_view line);
+
+// The line without terminal colours.
+std::string fuzz_plain(std::string_view line);
+
 // "artifact_prefix='...'; Test unit written to PATH": the bytes on which a worker died.
 std::optional<std::string> fuzz_artifact(std::string_view line);
 

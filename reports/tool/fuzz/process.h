@@ -25,9 +25,9 @@ class FuzzProcess {
   pid_t id() const { return process_; }
   // Hands over the lines that are there, without waiting. False once the child has closed its output.
   bool read_lines(const std::function<void(const std::string&)>& line);
-  // Reads all lines until the child has ended; the status of waitpid. After so many seconds, unless 0, it is killed.
+  // Reads all lines until the child has ended, or is killed after so many seconds (0: never); the status of waitpid.
   int run_to_end(const std::function<void(const std::string&)>& line, double seconds = 0);
-  void interrupt() const;  // SIGINT: libFuzzer ends in order
+  void interrupt() const;  // SIGINT: engines end in order
   void kill() const;
   int wait();  // the status of waitpid
 

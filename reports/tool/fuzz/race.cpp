@@ -61,10 +61,15 @@ void race(Racer& racer, const FuzzTarget& target, const fs::path& folder, double
   fs::remove_all(folder, error);
   fs::create_directories(folder / "inputs", error);
   const double begin = fuzz_clock();
-  FuzzProcess process({target.program, text("-seed=%llu", static_cast<unsigned long long>(seed % 0xffffffffu + 1)),
-                       text("-max_total_time=%d", static_cast<int>(limit)), "-len_control=0", "-timeout=60",
-                       "-rss_limit_mb=4096", (folder / "inputs").string()},
-                      folder.string(), {{"ATTEST_FUZZ_KERNELS", racer.kernel}});
+  std::vector<std::string> words = {target.program,
+                                    text("-seed=%llu", static_cast<unsigned long long>(seed % 0xffffffffu + 1)),
+                                    text("-max_total_time=%d", static_cast<int>(limit)),
+                                    "-timeout=60",
+                                    "-rss_limit_mb=4096",
+                                    "-print_funcs=0"};
+  for (const auto& [name, value] : target.options()) words.push_back("-" + name + "=" + value);
+  words.push_back((folder / "inputs").string());
+  FuzzProcess process(words, folder.string(), {{"ATTEST_FUZZ_KERNELS", racer.kernel}});
   std::string last;
   const auto read = [&](const std::string& line) {
     if (const auto status = fuzz_status(line)) racer.executions = std::max(racer.executions, status->executions);
@@ -101,11 +106,13 @@ std::string row(const Racer& r, const char* format) {
 }  // namespace
 
 int run_fuzz_race(const FuzzOptions& options) {
+  // Its clock stops at a finding, where a worker of libFuzzer ends and one of another engine goes on.
+  if (options.engine != "libfuzzer") throw UsageError("--mutants races workers of libFuzzer: leave --engine out");
   std::vector<FuzzTarget> targets;
   {
     FuzzOptions all = options;
     all.targets.clear();
-    targets = fuzz_targets(all);
+    targets = fuzz_targets(all, "fuzz");
   }
   std::vector<Racer> racers;
   std::vector<FuzzTarget> of;

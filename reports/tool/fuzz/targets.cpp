@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
+#include "reports/tool/fuzz/engine.h"
 #include "reports/tool/fuzz/process.h"
 #include "reports/tool/text.h"
 
@@ -11,7 +14,28 @@ namespace attest {
 
 namespace fs = std::filesystem;
 
-std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options) {
+std::map<std::string, std::string> FuzzTarget::options() const {
+  std::map<std::string, std::string> out;
+  std::ifstream file(program + ".options");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name, equals, value;
+    if (words >> name >> equals >> value && equals == "=") out[name] = value;
+  }
+  // Its name there is that of a file beside the target.
+  if (const auto words = out.find("dict"); words != out.end())
+    words->second = (fs::path(program).parent_path() / words->second).string();
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> fuzz_environment(const FuzzOptions& options) {
+  if (options.kernels.empty()) return {};
+  std::string globs;
+  for (const std::string& k : options.kernels) globs += (globs.empty() ? "" : ",") + k;
+  return {{"ATTEST_FUZZ_KERNELS", globs}};
+}
+
+std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options, const char* preset) {
   constexpr std::string_view prefix = "fuzz_";
   std::vector<FuzzTarget> out;
   std::string built;
@@ -28,8 +52,10 @@ std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options) {
       out.push_back({name, fs::absolute(entry.path()).string()});
   }
   if (built.empty())
-    throw UsageError(options.bin + " has no fuzz targets. Build them with clang: " +
-                     "cmake --preset fuzz && cmake --build --preset fuzz, and name build/fuzz/bin with --bin");
+    throw UsageError(
+        text("%s has no fuzz targets. Build them with clang: cmake --preset %s && cmake --build --preset %s "
+             "--target fuzzers, and name build/%s/bin with --bin",
+             options.bin.c_str(), preset, preset, preset));
   if (out.empty()) throw UsageError("no fuzz target matches --target; there are: " + built);
   std::sort(out.begin(), out.end(), [](const FuzzTarget& a, const FuzzTarget& b) { return a.name < b.name; });
   return out;
@@ -50,13 +76,13 @@ FuzzFolder::FuzzFolder(const FuzzOptions& options, const std::vector<FuzzTarget>
   if (access(findings().c_str(), W_OK) != 0) throw UsageError("cannot write to " + findings().string());
 }
 
-bool FuzzFolder::minimise(const FuzzTarget& target, std::string& why) const {
+bool FuzzFolder::minimise(const FuzzTarget& target, const FuzzEngine& engine, std::string& why) const {
   const fs::path now = inputs(target), smaller = now.string() + ".smaller", before = now.string() + ".before";
+  const std::vector<std::string> command = engine.minimise(target, *this, smaller.string());
+  if (command.empty()) return true;
   std::error_code error;
   fs::remove_all(smaller, error);
   fs::create_directories(smaller, error);
-  std::vector<std::string> command = {target.program, "-merge=1", "-rss_limit_mb=4096", smaller.string(), now.string()};
-  if (const std::string more = stored(target); !more.empty()) command.push_back(more);
   std::string last;
   const bool done =
       FuzzProcess(command, findings().string(), {}).run_to_end([&](const std::string& line) { last = line; }) == 0;

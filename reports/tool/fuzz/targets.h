@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reports/tool/fuzz/fuzz.h"
@@ -13,10 +15,19 @@ namespace attest {
 struct FuzzTarget {
   std::string name;     // "forward"
   std::string program;  // absolute path of fuzz_forward
+  // What fuzz_forward.options beside it says, libFuzzer's options by their names, the dictionary as a path. Empty where
+  // there is no such file.
+  std::map<std::string, std::string> options() const;
 };
 
-// Those whose name matches, in the order of their names. Raises UsageError where there is none.
-std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options);
+// Those whose name matches, in the order of their names. Raises UsageError where there is none, with the CMake preset
+// that builds them.
+std::vector<FuzzTarget> fuzz_targets(const FuzzOptions& options, const char* preset);
+
+// Variables that tell targets which kernels to search.
+std::vector<std::pair<std::string, std::string>> fuzz_environment(const FuzzOptions& options);
+
+class FuzzEngine;
 
 // The folder of a campaign: NAME/ has a target's inputs, findings/ is where workers run and leave what they found,
 // log.jsonl has the curve. Whatever is killed at whatever moment, no input is lost.
@@ -38,8 +49,8 @@ class FuzzFolder {
   std::string stored(const FuzzTarget& target) const;
 
   // Keeps the inputs that reach something new, stored ones among them, the smallest first. False with the reason if the
-  // target failed at it: everything is as it was then.
-  bool minimise(const FuzzTarget& target, std::string& why) const;
+  // target failed at it: everything is as it was then. Engines that cannot do it leave all inputs.
+  bool minimise(const FuzzTarget& target, const FuzzEngine& engine, std::string& why) const;
   std::int64_t count(const FuzzTarget& target) const;
 
  private:
