@@ -1,6 +1,6 @@
 # Cases, recipes, problems, rows. Included by CMakeLists.txt, before the targets exist.
 set(recipe_sources case.cpp family.cpp format.cpp mask.cpp npy.cpp recipe.cpp score_plan.cpp)
-set(case_sources ${recipe_sources} buffer.cpp case_check.cpp case_fields.cpp case_parse.cpp case_write.cpp guard_pages.cpp number.cpp
+set(case_sources ${recipe_sources} buffer.cpp case_check.cpp case_fields.cpp case_parse.cpp case_write.cpp exact_gaps.cpp guard_pages.cpp number.cpp
   problem.cpp problem_build.cpp row.cpp strided.cpp)
 set(case_tests tests/buffer_test.cpp tests/case_bytes_test.cpp tests/case_errors_test.cpp tests/case_number_test.cpp tests/case_npy_test.cpp
   tests/case_row_test.cpp tests/case_text_test.cpp tests/problem_mask_test.cpp tests/problem_memory_test.cpp

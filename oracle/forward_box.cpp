@@ -113,8 +113,9 @@ BoxBound box_bound(const Arithmetic& a, const Row& row, const RowStats& stats, c
   b.bound.resize(d);
   // g of largest_ratio() is wrong by at most (n + 2) u sum c |f - z|. Where it is taken for 0, its positive part equals
   // its negative one, whose keys keep their low weights up to the root: so the root is missed by at most 2 (n + 2) u
-  // times the hull's width. The rest is for o, a double, and for the quotients.
-  const double rounding = static_cast<double>(2 * n + 16) * 0x1p-52;
+  // times the hull's width. The rest is for o, a double whose weights are off by the error of the gaps, and for the
+  // quotients.
+  const double rounding = static_cast<double>(2 * n + 16) * 0x1p-52 + 4 * stats.gap_error;
   for (std::int64_t e = 0; e < d; ++e) {
     const double missed = rounding * above.top[e] + rounding * below.top[e] + rounding * std::fabs(o[e]);
     const double width = std::max({above.ratio[e], below.ratio[e], 0.0}) + missed;

@@ -7,6 +7,8 @@
 namespace attest {
 namespace {
 
+constexpr double largest_gap_error = 0x1p-40;  // beyond it scores are taken exactly
+
 // An unevaluated sum of two doubles; enough of double-double for dot products (Ogita, Rump, Oishi 2005, Dot2).
 struct Pair {
   double hi = 0, lo = 0;
@@ -89,13 +91,24 @@ RowStats row_stats(const Row& row) {
     return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
   });
   stats.m = top.hi;
-  for (std::size_t j = 0; j < n; ++j) {
+  // Dot2 misses the exact product by at most (d + 3)^2 2^-106 of sum |q k|, and each gap has two of them.
+  const double terms = static_cast<double>(row.d_qk + 3);
+  const double largest = *std::max_element(stats.A.begin(), stats.A.end());
+  stats.gap_error = row.scale * largest * (2 * terms * terms * 0x1p-106);
+  const bool in_pairs = stats.gap_error <= largest_gap_error;
+  if (!in_pairs) {
+    stats.gap = exact_gaps(row);
+    stats.gap_error = 0x1p-100 * terms;
+  }
+  for (std::size_t j = 0; j < n && in_pairs; ++j) {
     // The difference first, in both parts, so that a small gap between large scores keeps its digits.
     const Pair d = two_sum(top.hi, -score[j].hi);
     const double gap = row.scale * (d.hi + (d.lo + (top.lo - score[j].lo)));
     // Scores at both ends of the range may be further apart than doubles reach; the weight is 0 in any case.
     constexpr double most = std::numeric_limits<double>::max();
     stats.gap[j] = std::isfinite(d.hi) ? std::clamp(gap, 0.0, most) : most;
+  }
+  for (std::size_t j = 0; j < n; ++j) {
     stats.w[j] = std::exp(-stats.gap[j]);
     stats.W += stats.w[j];
   }

@@ -21,12 +21,14 @@ struct Row {
 
 Row make_row(const Problem& p, std::int64_t batch, std::int64_t q_head, std::int64_t i);
 
-// Working quantities in double (scores accumulated in double-double, then rounded). Not certified: the bound inflates
-// itself for their error. A weight exp(-gap) is as good as gap 2^-53, about 750 units of 2^-53 where it still counts.
+// Working quantities in double (scores accumulated in double-double, then rounded; gaps by exact_gaps() where that is
+// not enough). Not certified: the bound inflates itself for their error. A weight exp(-gap) is as good as gap 2^-53,
+// about 750 units of 2^-53 where it still counts.
 struct RowStats {
   std::vector<double> x;    // q.k_j, unscaled
   std::vector<double> A;    // sum_i |q_i k_ji|
   std::vector<double> gap;  // scale * (m - x_j) >= 0, the difference taken before rounding
+  double gap_error = 0;     // absolute, of every gap, but for its own rounding
   std::vector<double> w;    // exp(-gap)
   double m = 0;             // max x
   double W = 0;             // sum w
@@ -36,5 +38,8 @@ struct RowStats {
 };
 
 RowStats row_stats(const Row& row);
+
+// The same gaps from exact scores, each rounded once; slow. Every input finite, no scale * sum |q k| above 2^1024.
+std::vector<double> exact_gaps(const Row& row);
 
 }  // namespace attest

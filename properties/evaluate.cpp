@@ -27,8 +27,10 @@ bool escalates(const TruthElement& t, const ElementBound& b, const Judgement& j)
   return j.verdict == Verdict::undecided || !(t.radius <= b.deterministic * 0x1p-10);
 }
 
-// Whether the head of this row holds a non-finite value at a key that some row sees but this one does not.
-bool reached_by_head(const Problem& p, const RowIndex& at) {
+}  // namespace
+
+bool reached_by_head(const Kernel& kernel, const Problem& p, const RowIndex& at) {
+  if (kernel.abi->contract.isolates_nonfinite != ATTN_ISOLATES_HEAD) return false;
   const Shape& s = p.source().shape;
   const std::int64_t kv = at.head / (s.q_heads / s.kv_heads);
   const auto k = p.input("k"), v = p.input("v");
@@ -42,8 +44,6 @@ bool reached_by_head(const Problem& p, const RowIndex& at) {
   }
   return false;
 }
-
-}  // namespace
 
 TruthElement stated_lse(const attn_contract& contract, TruthElement natural, bool empty_row) {
   if (empty_row) {
@@ -69,15 +69,18 @@ Evaluated evaluate_row(const Kernel& kernel, const Problem& problem, const RowIn
     ElementBound& b = out.bound.lse;
     for (double* part : {&b.deterministic, &b.before_rounding, &b.spread, &b.drift}) *part *= kLog2eHi * (1 + 0x1p-50);
   }
-  if (contract.isolates_nonfinite == ATTN_ISOLATES_HEAD) out.anything = reached_by_head(problem, at);
+  out.anything = reached_by_head(kernel, problem, at);
+  if (out.anything) {
+    for (ElementBound& b : out.bound.o) b.deterministic = kInfinity;
+    out.bound.lse.deterministic = kInfinity;
+  }
   return out;
 }
 
 Judgement judge_element(const attn_contract& contract, const Evaluated& row, std::int64_t e, double got,
                         TruthElement* truth) {
   TruthElement t = e < 0 ? row.truth.lse : row.truth.o[e];
-  ElementBound b = e < 0 ? row.bound.lse : row.bound.o[e];
-  if (row.anything) b.deterministic = kInfinity;
+  const ElementBound& b = e < 0 ? row.bound.lse : row.bound.o[e];
   Judgement j = judge(t, b, got);
   for (Tier tier : {Tier::double_double, Tier::exact128, Tier::exact256, Tier::exact512}) {
     if (!escalates(t, b, j)) break;

@@ -17,9 +17,13 @@ struct Evaluated {
   RowStats stats;
   RowTruth truth;
   RowBound bound;
-  bool anything = false;  // a non-finite value at a key of the head that this row does not see, without isolation
+  bool anything = false;  // reached_by_head(): every deterministic bound is infinite
 };
 Evaluated evaluate_row(const Kernel& kernel, const Problem& problem, const RowIndex& at, bool expected = false);
+
+// Whether the kernel's Contract lets non-finite values at keys of a row's head, which other rows see but this one does
+// not, reach it, and there is one.
+bool reached_by_head(const Kernel& kernel, const Problem& problem, const RowIndex& at);
 
 // Judges output element e (column of O; -1: LSE) and escalates the oracle until its radius is below 2^-10 of the
 // bound or the cap (512 bits) is reached. truth, if given, receives the element that decided.

@@ -134,7 +134,7 @@ __device__ void merge_and_store(const Memory& memory, const TileProblem& problem
   }
   const Index at =
       ((tile.batch * view.q_heads + tile.head(row)) * view.tq + tile.query_of(row)) * partials.splits + item.split;
-  if (place == 0) partials.lse[at] = is_empty(m) ? m : fused(view.scale, m, logf(l));
+  if (place == 0) partials.lse[at] = row_lse(view.scale, m, l);
   if (is_empty(m)) return;
   const float inverse = reciprocal(l);
   for (int e = 4 * place; e < view.d_v; e += 4 * to_a_row) {

@@ -68,7 +68,7 @@ __device__ void store_rows(const SimtProblem& problem, const TileRows<true>& til
     const float inverse = empty     ? 0.0f
                           : divides ? reciprocal(l)
                                     : 1.0f,
-                lse = empty ? m : fused(view.scale, m, logf(l));
+                lse = row_lse(view.scale, m, l);
     const Index b = tile.batch, h = tile.head(row), q = tile.query_of(row);
     const Index at = ((b * view.q_heads + h) * view.tq + q) * partials.splits + split;
     float* const o = partials.o ? partials.o + at * view.d_v : view.o.row<float>(b, h, q);

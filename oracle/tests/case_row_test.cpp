@@ -64,6 +64,21 @@ TEST(Row, GapsAreTakenBeforeRounding) {
   EXPECT_EQ(0x1p60, s.A[1]);
 }
 
+TEST(Row, GapsBelowTheLastDigitOfAPairAreExact) {
+  // Three parts to a score: a pair of doubles keeps two. Found by fuzzing, as an O beyond the bound around the wrong one.
+  const std::vector<std::vector<double>> k = {{0x1p160, 0x1p80, 3}, {0x1p160, 0x1p80, 1}, {0x1p160, 0x1p80, 3}};
+  const std::vector<std::vector<double>> v = {{1}, {0}, {5}};
+  const std::vector<double> q = {1, 1, 1};
+  const RowStats s = row_stats(row_of(q, k, v, 1));
+  EXPECT_EQ((std::vector<double>{0, 2, 0}), s.gap);
+  EXPECT_NEAR(6 / (2 + std::exp(-2.0)), s.o[0], 1e-15);
+  EXPECT_LT(s.gap_error, 1e-20);
+  // Scores of both signs near the end of the range, and a gap that no double holds.
+  const std::vector<std::vector<double>> far = {{0x1p1000, 1, 0}, {-0x1p1000, 1, 0}, {0x1p1000, 1, -0x1p-20}};
+  const RowStats t = row_stats(row_of(q, far, v, 1));
+  EXPECT_EQ((std::vector<double>{0, 0x1p1001, 0x1p-20}), t.gap);
+}
+
 TEST(Row, EmptyRowsHaveNoWeight) {
   const std::vector<double> q = {1};
   Row row = row_of(q, {}, {}, 1);

@@ -46,8 +46,7 @@ std::vector<ElementReport> explain_forward(const Kernel& kernel, const Problem& 
   for (const RowIndex& at : judged_rows(p, context)) {
     const Evaluated row = evaluate_row(kernel, p, at);
     for (std::int64_t e = lse.empty() ? 0 : -1; e < row.row.d_v; ++e) {
-      ElementBound bound = e < 0 ? row.bound.lse : row.bound.o[static_cast<std::size_t>(e)];
-      if (row.anything) bound.deterministic = INFINITY;
+      const ElementBound& bound = e < 0 ? row.bound.lse : row.bound.o[static_cast<std::size_t>(e)];
       const auto truth = [&](Tier tier) {
         if (tier == row.truth.tier) return e < 0 ? row.truth.lse : row.truth.o[static_cast<std::size_t>(e)];
         const TruthElement t = element_truth(row.row, row.stats, e, tier);

@@ -96,7 +96,7 @@ __device__ __forceinline__ void store_lse(const ForwardView& p, const RowPair& r
     const Index i = first + 8 * r;
     if (i >= p.tq) continue;
     *p.lse.row<float>(batch, head, i) =
-        is_empty(rows.m[r]) ? neg_infinity<float> : fused(p.scale, rows.m[r], logf(rows.l[r]));
+        row_lse(p.scale, rows.m[r], rows.l[r]);
   }
 }
 
