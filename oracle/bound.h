@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -46,7 +47,10 @@ struct RowBound {
   // Natural log units, whatever the Contract's lse_base: for base 2, either multiply the output by ln 2 in double or
   // multiply truth and bound by log2 e. The kernel's conversion and the caller's are in the bound.
   ElementBound lse;
-  double weight_error = 0;      // T = sum pi_j t_j
+  double weight_error = 0;  // T = sum pi_j t_j
+  // No computed weight is further from the true one than this, in natural log units: errors of the scores and of exp,
+  // and the frame in which a row's weights are computed.
+  double log_error = std::numeric_limits<double>::infinity();
   bool expected_valid = false;  // false: the tier is not derived for this Contract, plan or row
 };
 

@@ -119,6 +119,7 @@ RowBound forward_bound(const attn_contract& contract, const KeyPlan& plan, const
     return bound;
   }
   bound.weight_error = t.T;
+  bound.log_error = *std::max_element(t.tau.begin(), t.tau.end()) + t.log_frame;
 
   // Sums of the bound itself, and the weights of row_stats: a gap of at most 745 that counts, good to 2^-53 of itself.
   const double allowance = 1 + static_cast<double>(row.size() + row.d_qk + 1500) * 0x1p-52;

@@ -54,11 +54,12 @@ class Tally {
       result_.finding = Finding{where(), got, want, j.error, bound, ""};
     }
   }
-  // Two outputs that must be equal bit for bit, up to the sign of zero.
+  // Two outputs that must be equal bit for bit. Any NaN equals any other: IEEE 754 leaves open which operand's sign and
+  // payload a result gets, and compilers choose by the order of operands.
   template <class Where>
   void same(std::uint64_t got_bits, std::uint64_t want_bits, double got, double want, Where where) {
     ++result_.elements;
-    if (got_bits == want_bits) return;
+    if (got_bits == want_bits || (std::isnan(got) && std::isnan(want))) return;
     verdict_ = Verdict::fail;
     if (failures_++ == 0) result_.finding = Finding{where(), got, want, got - want, 0, "must be the same bits"};
   }

@@ -160,6 +160,12 @@ void same_rows(Tally& tally, const Kernel& kernel, const Problem& a, const Probl
       const std::int64_t nb = e < 0 ? lse_index(b, pair.b) : o_index(b, pair.b, e);
       const double got_a = e < 0 ? la[na] : oa[na], got_b = e < 0 ? lb[nb] : ob[nb];
       if (bitwise) {
+        const bool differ = e < 0 ? ya[na] != yb[nb] : xa[na] != xb[nb];
+        // What the rows' heads hold besides may not be the same in both problems, nor which tiles are visited.
+        if (differ && (reached_by_head(kernel, a, pair.a) || reached_by_head(kernel, b, pair.b))) {
+          tally.note(Verdict::vacuous, "the Contract lets a non-finite value that a row does not see reach it");
+          continue;
+        }
         tally.same(e < 0 ? ya[na] : xa[na], e < 0 ? yb[nb] : xb[nb], got_a, got_b, where);
       } else {
         const ElementBound& ba = e < 0 ? ea.bound.lse : ea.bound.o[e];

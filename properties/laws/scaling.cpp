@@ -27,10 +27,10 @@ bool commutes(const Evaluated& row, const attn_contract& contract, DType storage
     const double v = std::abs(row.row.v[j][e]);
     if (!normal(in, v, low, high)) return false;
     if (v == 0) continue;
-    // Beyond 745 the weight is 0 in any format; near it the kernel may keep a subnormal one.
-    if (row.stats.w[j] == 0 && row.stats.gap[j] < 760) return false;
-    // The weight relative to the final maximum is the smallest that the key ever has. A factor for its errors.
-    if (!normal(acc, v * row.stats.w[j] * margin / 4, low, 1)) return false;
+    // The true weight relative to the final maximum, less its errors, is the smallest that the key ever has. A product
+    // that underflows in double may stay subnormal in the kernel, but for weights which are 0 in any format.
+    const double least = v * row.stats.w[j] * margin / 4 * std::exp(-row.bound.log_error);
+    if (least > 0 ? !normal(acc, least, low, 1) : row.stats.gap[j] - row.bound.log_error < 800) return false;
     total += v;
   }
   if (got == 0 && total > 0 && out != dtype_of(contract.acc_dtype)) return false;

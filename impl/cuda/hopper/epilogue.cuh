@@ -3,6 +3,7 @@
 
 #include "impl/cuda/forward_view.cuh"
 #include "impl/cuda/hopper/softmax.cuh"
+#include "impl/cuda/store.cuh"
 
 namespace attn::hopper {
 
@@ -95,8 +96,7 @@ __device__ __forceinline__ void store_lse(const ForwardView& p, const RowPair& r
   for (int r = 0; r < 2; ++r) {
     const Index i = first + 8 * r;
     if (i >= p.tq) continue;
-    *p.lse.row<float>(batch, head, i) =
-        row_lse(p.scale, rows.m[r], rows.l[r]);
+    *p.lse.row<float>(batch, head, i) = row_lse(p.scale, rows.m[r], rows.l[r]);
   }
 }
 

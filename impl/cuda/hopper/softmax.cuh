@@ -59,12 +59,13 @@ struct RowPair {
     for (int r = 0; r < 2; ++r) l[r] = fused(l[r], factor[r], sum[r]);
   }
 
-  // Completes l, and what acc has to be multiplied with at the end: 0 marks a row without keys.
+  // Completes l, and what acc has to be multiplied with at the end: 0 marks a row without keys, and nothing else.
+  // Weights that overflowed, because c2 m is rounded by more than exp2 reaches, sum to infinity: NaN.
   __device__ __forceinline__ void close(float (&inverse)[2]) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       l[r] = quad_sum(l[r]);
-      inverse[r] = is_empty(m[r]) ? 0.0f : reciprocal(l[r]);
+      inverse[r] = is_empty(m[r]) ? 0.0f : l[r] == -neg_infinity<float> ? __int_as_float(0x7fffffff) : reciprocal(l[r]);
     }
   }
 
