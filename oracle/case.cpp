@@ -109,7 +109,7 @@ std::string_view tensor_name(const Case& c, std::string_view written) {
   return written;
 }
 
-std::vector<std::int64_t> input_shape(const Case& c, std::string_view tensor) {
+Extents input_shape(const Case& c, std::string_view tensor) {
   const Shape& s = c.shape;
   if (c.op == Op::forward) {
     if (tensor == "q") return {s.batch, s.q_heads, s.tq, s.d_qk};
@@ -119,12 +119,12 @@ std::vector<std::int64_t> input_shape(const Case& c, std::string_view tensor) {
   }
   if (c.op == Op::step && tensor == "scores") return {s.tq, s.tk};
   if (c.op == Op::step && tensor == "v" && c.state != StateKind::ml) return {s.tk, s.d_v};
-  std::vector<std::int64_t> shape = output_shape(c, tensor);
-  if (c.op == Op::merge && !shape.empty()) shape.insert(shape.begin(), s.parts);
-  return shape;
+  const Extents shape = output_shape(c, tensor);
+  if (c.op != Op::merge || shape.empty()) return shape;
+  return shape.size() == 1 ? Extents{s.parts, shape[0]} : Extents{s.parts, shape[0], shape[1]};
 }
 
-std::vector<std::int64_t> output_shape(const Case& c, std::string_view tensor) {
+Extents output_shape(const Case& c, std::string_view tensor) {
   const Shape& s = c.shape;
   if (c.op == Op::forward) {
     if (tensor == "o") return {s.batch, s.q_heads, s.tq, s.d_v};

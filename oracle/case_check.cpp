@@ -185,8 +185,8 @@ class Check {
     }
   }
 
-  std::vector<std::int64_t> named_shape(const FieldName& field, std::string_view written,
-                                        std::vector<std::int64_t> shape, std::vector<std::string_view>& seen) const {
+  Extents named_shape(const FieldName& field, std::string_view written, const Extents& shape,
+                      std::vector<std::string_view>& seen) const {
     const std::string_view tensor = tensor_name(c_, written);
     if (shape.empty())
       fail(field, "op " + std::string(name(c_.op)) + " with state " + std::string(name(c_.state)) +
@@ -197,13 +197,13 @@ class Check {
     return shape;
   }
 
-  void count_matches(const FieldName& field, std::size_t count, const std::vector<std::int64_t>& shape) const {
+  void count_matches(const FieldName& field, std::size_t count, const Extents& shape) const {
     if (static_cast<std::int64_t>(count) != element_count(shape))
       fail(field, std::to_string(count) + " numbers where the shape asks for " + std::to_string(element_count(shape)) +
                       "; give one for each element");
   }
 
-  void npy(const FieldName& field, const std::string& path, std::vector<std::int64_t> shape) const {
+  void npy(const FieldName& field, const std::string& path, const Extents& expected) const {
     const std::filesystem::path relative(path);
     const bool escapes = std::find(relative.begin(), relative.end(), "..") != relative.end();
     if (relative.is_absolute() || escapes || path.find('\0') != std::string::npos)
@@ -211,6 +211,7 @@ class Check {
     if (c_.directory.empty()) return;  // text without a place in the file system
     Npy header = read_npy_header(c_.directory + "/" + path, origin_ + ": " + field.text());
     // Axes of extent 1 do not change the order of elements: [12, 64, 64] is taken for [1, 12, 64, 64].
+    std::vector<std::int64_t> shape(expected.begin(), expected.end());
     std::erase(header.shape, 1);
     std::erase(shape, 1);
     if (header.shape != shape) fail(field, "the shape of the array is not that of the tensor; check both");

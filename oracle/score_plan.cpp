@@ -9,7 +9,7 @@
 namespace attest {
 
 double parameter(const Values& values, std::string_view name) {
-  const auto given = values.parameters.find(std::string(name));
+  const auto given = values.parameters.find(name);
   if (given != values.parameters.end()) return given->second;
   const Family* const family = find_family(values.family);
   if (family)
