@@ -12,6 +12,19 @@
 
 namespace attest {
 
+// a == b and a < b without a call: names are short, and an engine that watches comparisons would watch these.
+constexpr bool same_name(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+constexpr bool name_before(std::string_view a, std::string_view b) {
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
+    if (a[i] != b[i]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[i]);
+  return a.size() < b.size();
+}
+
 // Unlike a map, an insertion or removal moves the others: references to them do not survive it.
 template <class T>
 class Named {
@@ -39,7 +52,7 @@ class Named {
   }
   const_iterator find(std::string_view name) const {
     const const_iterator at = place(name);
-    return at != end() && !before(name, at->first) ? at : end();
+    return at != end() && !name_before(name, at->first) ? at : end();
   }
   bool contains(std::string_view name) const { return find(name) != end(); }
   std::size_t count(std::string_view name) const { return contains(name) ? 1 : 0; }
@@ -54,7 +67,7 @@ class Named {
   // The entry of that name, made if there is none.
   T& operator[](std::string_view name) {
     const const_iterator at = place(name);
-    if (at != end() && !before(name, at->first))
+    if (at != end() && !name_before(name, at->first))
       return entries_[static_cast<std::size_t>(at - std::as_const(*this).begin())].second;
     return entries_.emplace(at, std::string(name), T())->second;
   }
@@ -62,7 +75,7 @@ class Named {
   template <class... Arguments>
   void emplace(std::string_view name, Arguments&&... arguments) {
     const const_iterator at = place(name);
-    if (at != end() && !before(name, at->first)) return;
+    if (at != end() && !name_before(name, at->first)) return;
     entries_.emplace(at, std::string(name), T(std::forward<Arguments>(arguments)...));
   }
   void erase(const_iterator at) { entries_.erase(at); }
@@ -75,15 +88,8 @@ class Named {
  private:
   const_iterator place(std::string_view name) const {
     return std::lower_bound(begin(), end(), name,
-                            [](const value_type& e, std::string_view n) { return before(e.first, n); });
+                            [](const value_type& e, std::string_view n) { return name_before(e.first, n); });
   }
-  // As operator<, without a call: names are short, and an engine that watches comparisons would watch these.
-  static bool before(std::string_view a, std::string_view b) {
-    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
-      if (a[i] != b[i]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[i]);
-    return a.size() < b.size();
-  }
-
   std::vector<value_type> entries_;
 };
 

@@ -64,7 +64,8 @@ Problem::State::State(const Case& c, const Formats& f, const ProblemOptions& o)
 void Problem::State::add_inputs() {
   inputs.reserve(5);
   for (auto& [name, values] : make_values(source)) {
-    const bool stored = name == "q" || name == "k" || name == "v";
+    const auto is = [&, &its = name](std::string_view tensor) { return same_name(its, tensor); };
+    const bool stored = is("q") || is("k") || is("v");
     const DType format = stored ? formats.storage : formats.accumulator;
     Extents shape = input_shape(source, name);
     int rank = static_cast<int>(shape.size());
@@ -78,10 +79,10 @@ void Problem::State::add_inputs() {
     } else {
       pad_shape(shape, full);
     }
-    const Layout& layout = name == "q" || name == "scores" ? source.q_layout
-                           : name == "k" || name == "acc"  ? source.k_layout
-                           : name == "v"                   ? source.v_layout
-                                                           : Layout{};
+    const Layout& layout = is("q") || is("scores") ? source.q_layout
+                           : is("k") || is("acc")  ? source.k_layout
+                           : is("v")               ? source.v_layout
+                                                   : Layout{};
     Strided tensor(name, format, full, rank, layout, options.poison);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::uint64_t bits = encode(format, values[i]);

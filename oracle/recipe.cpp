@@ -67,7 +67,7 @@ class Recipe {
     if (c_.op != Op::merge && !input_shape(c_, "v").empty() && !given({"v"})) values();
     for (auto& [name, xs] : out_) {
       // Kept finite in storage (accumulators are at least fp32). -inf is a value of m and of scores.
-      const bool stored = name == "q" || name == "k" || name == "v";
+      const bool stored = same_name(name, "q") || same_name(name, "k") || same_name(name, "v");
       const double most = stored ? largest(c_.dtype) : largest(c_.dtype == DType::fp64 ? DType::fp64 : DType::fp32);
       for (double& x : xs)
         if (std::isfinite(x)) x = std::clamp(x, -most, most);
@@ -76,16 +76,16 @@ class Recipe {
   }
 
  private:
-  bool family(std::string_view name) const { return v_.family == name; }
+  bool family(std::string_view name) const { return same_name(v_.family, name); }
   // One parameter is asked for at every element: the last answer is kept.
   double value(std::string_view name) const {
-    if (name != last_name_) last_value_ = parameter(v_, name), last_name_ = name;
+    if (!same_name(name, last_name_)) last_value_ = parameter(v_, name), last_name_ = name;
     return last_value_;
   }
   // Whether literals stand for all of these tensors, as far as the case has them. They then have their sizes only.
   bool given(std::initializer_list<const char*> names) {
     for (const char* name : names) {
-      const auto is_it = [&](const auto& entry) { return tensor_name(c_, entry.first) == name; };
+      const auto is_it = [&](const auto& entry) { return same_name(tensor_name(c_, entry.first), name); };
       if (!input_shape(c_, name).empty() && std::none_of(v_.tensors.begin(), v_.tensors.end(), is_it)) return false;
     }
     for (const char* name : names)
