@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace {
 
 using attn::IndexRange;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-using Tensors = std::map<std::string, std::vector<double>>;
+using Tensors = Named<std::vector<double>>;
 
 struct Blocks {
   std::int64_t q, k, splits;

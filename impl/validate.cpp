@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "impl/reject.h"
@@ -65,20 +64,22 @@ bool check_mask(Refusal& r, const attn_problem& p, const Requirements& needs, Re
   return reads != Reads::entries || check_additive_entries(r, mask.additive);
 }
 
-bool check_state(Refusal& r, const char* name, const attn_state& state, const Requirements& needs, std::int64_t rows,
-                 std::int64_t d_v, bool output) {
-  // Names of the three tensors for messages.
-  char m[32], l[32], acc[32];
-  std::snprintf(m, sizeof m, "%s.m", name);
-  std::snprintf(l, sizeof l, "%s.l", name);
-  std::snprintf(acc, sizeof acc, "%s.acc", name);
+// Names of a state's tensors for messages.
+struct StateNames {
+  const char *m, *l, *acc;
+};
+constexpr StateNames names_of_a{"a.m", "a.l", "a.acc"}, names_of_b{"b.m", "b.l", "b.acc"},
+    names_of_out{"out.m", "out.l", "out.acc"};
+
+bool check_state(Refusal& r, const StateNames& names, const attn_state& state, const Requirements& needs,
+                 std::int64_t rows, std::int64_t d_v, bool output) {
   const auto check = [&](const char* what, const attn_tensor& t, std::initializer_list<std::int64_t> shape) {
     return output ? r.check_output(what, t, needs.accumulator, shape)
                   : r.check_tensor(what, t, needs.accumulator, shape);
   };
-  if (!check(m, state.m, {rows})) return false;
-  if (needs.state_kind != ATTN_STATE_OLSE && !check(l, state.l, {rows})) return false;
-  return needs.state_kind == ATTN_STATE_ML || check(acc, state.acc, {rows, d_v});
+  if (!check(names.m, state.m, {rows})) return false;
+  if (needs.state_kind != ATTN_STATE_OLSE && !check(names.l, state.l, {rows})) return false;
+  return needs.state_kind == ATTN_STATE_ML || check(names.acc, state.acc, {rows, d_v});
 }
 
 bool check_kind(Refusal& r, const attn_problem& p, const Requirements& needs) {
@@ -150,7 +151,8 @@ std::int32_t validate_step(const attn_problem& p, const Requirements& needs, cha
   if (r.check_header(p, ATTN_OP_STEP) && check_kind(r, p, needs) && r.check_tiling(p.tiling) &&
       r.check_tensor("scores", p.scores, needs.accumulator, {rows, keys}) &&
       (!values || r.check_tensor("v", p.v, needs.storage, {keys, d_v})) &&
-      check_state(r, "a", p.a, needs, rows, d_v, false) && check_state(r, "out", p.out, needs, rows, d_v, true))
+      check_state(r, names_of_a, p.a, needs, rows, d_v, false) &&
+      check_state(r, names_of_out, p.out, needs, rows, d_v, true))
     check_states_apart(r, p.out, {&p.a.m, &p.a.l, &p.a.acc, &p.scores, &p.v});
   return r.status();
 }
@@ -160,8 +162,9 @@ std::int32_t validate_merge(const attn_problem& p, const Requirements& needs, ch
   const std::int64_t rows = p.out.m.shape[0];
   const std::int64_t d_v = p.out.acc.rank == 2 ? p.out.acc.shape[1] : 0;
   if (r.check_header(p, ATTN_OP_MERGE) && check_kind(r, p, needs) && r.check_tiling(p.tiling) &&
-      check_state(r, "a", p.a, needs, rows, d_v, false) && check_state(r, "b", p.b, needs, rows, d_v, false) &&
-      check_state(r, "out", p.out, needs, rows, d_v, true))
+      check_state(r, names_of_a, p.a, needs, rows, d_v, false) &&
+      check_state(r, names_of_b, p.b, needs, rows, d_v, false) &&
+      check_state(r, names_of_out, p.out, needs, rows, d_v, true))
     check_states_apart(r, p.out, {&p.a.m, &p.a.l, &p.a.acc, &p.b.m, &p.b.l, &p.b.acc});
   return r.status();
 }

@@ -103,37 +103,37 @@ std::string_view name(Causal causal) {
 
 std::string_view tensor_name(const Case& c, std::string_view written) {
   if (c.op != Op::forward && c.state == StateKind::olse) {
-    if (written == "lse") return "m";
-    if (written == "o") return "acc";
+    if (same_name(written, "lse")) return "m";
+    if (same_name(written, "o")) return "acc";
   }
   return written;
 }
 
-std::vector<std::int64_t> input_shape(const Case& c, std::string_view tensor) {
+Extents input_shape(const Case& c, std::string_view tensor) {
   const Shape& s = c.shape;
   if (c.op == Op::forward) {
-    if (tensor == "q") return {s.batch, s.q_heads, s.tq, s.d_qk};
-    if (tensor == "k") return {s.batch, s.kv_heads, s.tk, s.d_qk};
-    if (tensor == "v") return {s.batch, s.kv_heads, s.tk, s.d_v};
+    if (same_name(tensor, "q")) return {s.batch, s.q_heads, s.tq, s.d_qk};
+    if (same_name(tensor, "k")) return {s.batch, s.kv_heads, s.tk, s.d_qk};
+    if (same_name(tensor, "v")) return {s.batch, s.kv_heads, s.tk, s.d_v};
     return {};
   }
-  if (c.op == Op::step && tensor == "scores") return {s.tq, s.tk};
-  if (c.op == Op::step && tensor == "v" && c.state != StateKind::ml) return {s.tk, s.d_v};
-  std::vector<std::int64_t> shape = output_shape(c, tensor);
-  if (c.op == Op::merge && !shape.empty()) shape.insert(shape.begin(), s.parts);
-  return shape;
+  if (c.op == Op::step && same_name(tensor, "scores")) return {s.tq, s.tk};
+  if (c.op == Op::step && same_name(tensor, "v") && c.state != StateKind::ml) return {s.tk, s.d_v};
+  const Extents shape = output_shape(c, tensor);
+  if (c.op != Op::merge || shape.empty()) return shape;
+  return shape.size() == 1 ? Extents{s.parts, shape[0]} : Extents{s.parts, shape[0], shape[1]};
 }
 
-std::vector<std::int64_t> output_shape(const Case& c, std::string_view tensor) {
+Extents output_shape(const Case& c, std::string_view tensor) {
   const Shape& s = c.shape;
   if (c.op == Op::forward) {
-    if (tensor == "o") return {s.batch, s.q_heads, s.tq, s.d_v};
-    if (tensor == "lse") return {s.batch, s.q_heads, s.tq};
+    if (same_name(tensor, "o")) return {s.batch, s.q_heads, s.tq, s.d_v};
+    if (same_name(tensor, "lse")) return {s.batch, s.q_heads, s.tq};
     return {};
   }
-  if (tensor == "m") return {s.tq};
-  if (tensor == "l" && c.state != StateKind::olse) return {s.tq};
-  if (tensor == "acc" && c.state != StateKind::ml) return {s.tq, s.d_v};
+  if (same_name(tensor, "m")) return {s.tq};
+  if (same_name(tensor, "l") && c.state != StateKind::olse) return {s.tq};
+  if (same_name(tensor, "acc") && c.state != StateKind::ml) return {s.tq, s.d_v};
   return {};
 }
 

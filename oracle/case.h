@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "oracle/extents.h"
+#include "oracle/named.h"
 
 namespace attest {
 
@@ -52,8 +54,8 @@ struct TensorValues {
 struct Values {
   std::string family = "gaussian";
   std::uint64_t seed = 0;
-  std::map<std::string, double> parameters;
-  std::map<std::string, TensorValues> tensors;
+  Named<double> parameters;
+  Named<TensorValues> tensors;
   bool operator==(const Values&) const;
 };
 
@@ -95,8 +97,8 @@ struct Reserved {
 
 // What a document printed, checked by the law `encloses` besides the bound: decimal or hex values and a tolerance.
 struct Expected {
-  std::map<std::string, std::vector<double>> tensors;  // "o", "lse", "m", "l", "acc"
-  double tolerance = 0;                                // absolute
+  Named<std::vector<double>> tensors;  // "o", "lse", "m", "l", "acc"
+  double tolerance = 0;                // absolute
   bool operator==(const Expected&) const;
 };
 
@@ -156,8 +158,8 @@ std::string_view name(Causal causal);
 std::string_view tensor_name(const Case& c, std::string_view written);
 
 // Logical shapes by that name; empty if the case has no such tensor. Inputs of a merge have a leading axis `parts`.
-std::vector<std::int64_t> input_shape(const Case& c, std::string_view tensor);
-std::vector<std::int64_t> output_shape(const Case& c, std::string_view tensor);
+Extents input_shape(const Case& c, std::string_view tensor);
+Extents output_shape(const Case& c, std::string_view tensor);
 
 // Most bytes that a problem may take: 4 GiB (ATTEST_CASE_GIB says otherwise), or three quarters of what the machine has
 // left if that is less.

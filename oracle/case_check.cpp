@@ -26,17 +26,26 @@ class Check {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& field, const std::string& reason) const {
-    case_error(origin_, field, reason);
+  // The name of a field comes in pieces, put together only for a message: every problem that is made is checked first.
+  struct FieldName {
+    std::string_view group, name = {}, part = {};
+    FieldName(const char* whole) : group(whole) {}
+    FieldName(std::string_view its_group, std::string_view its_name, std::string_view its_part = {})
+        : group(its_group), name(its_name), part(its_part) {}
+    std::string text() const { return std::string(group) + printable(name) + std::string(part); }
+  };
+
+  [[noreturn]] void fail(const FieldName& field, const std::string& reason) const {
+    case_error(origin_, field.text(), reason);
   }
 
-  void range(const std::string& field, std::int64_t value, std::int64_t lo, std::int64_t hi) const {
+  void range(const FieldName& field, std::int64_t value, std::int64_t lo, std::int64_t hi) const {
     if (value < lo || value > hi)
       fail(field, std::to_string(value) + " is out of range; use " + std::to_string(lo) + " to " + std::to_string(hi));
   }
 
   // Fields that the operation does not have must stay at their defaults, so that equal problems have equal text.
-  void unused(const std::string& field, bool is_default) const {
+  void unused(const FieldName& field, bool is_default) const {
     if (!is_default) fail(field, "has no meaning for op " + std::string(name(c_.op)) + "; leave it out");
   }
 
@@ -86,12 +95,12 @@ class Check {
     if (!(c_.expected.tolerance >= 0)) fail("expected.tolerance", "must be 0 or more");
   }
 
-  void layout(const std::string& field, const Layout& l) const {
+  void layout(const char* field, const Layout& l) const {
     constexpr std::int64_t most = std::int64_t{1} << 20;
     // As far as 32-bit offsets reach and beyond: two rows 2^31 elements apart.
-    range(field + ".row_padding", l.row_padding, 0, std::int64_t{1} << 31);
-    range(field + ".head_padding", l.head_padding, 0, most);
-    range(field + ".column_step", l.column_step, 1, 1024);
+    range({field, ".row_padding"}, l.row_padding, 0, std::int64_t{1} << 31);
+    range({field, ".head_padding"}, l.head_padding, 0, most);
+    range({field, ".column_step"}, l.column_step, 1, 1024);
   }
 
   void memory() const {
@@ -117,36 +126,36 @@ class Check {
       fail("mask.kv_len", std::to_string(m.kv_len.size()) + " lengths for a batch of " +
                               std::to_string(c_.shape.batch) + "; give one for each batch entry");
     for (std::size_t b = 0; b < m.kv_len.size(); ++b)
-      range("mask.kv_len[" + std::to_string(b) + "]", m.kv_len[b], 0, c_.shape.tk);
+      range({"mask.kv_len[", std::to_string(b), "]"}, m.kv_len[b], 0, c_.shape.tk);
     mask_tensor("mask.visible", m.visible);
     mask_tensor("mask.additive", m.additive);
   }
 
-  void mask_tensor(const std::string& field, const MaskTensor& m) const {
+  void mask_tensor(const char* field, const MaskTensor& m) const {
     if (m == MaskTensor{}) return;
     const std::int64_t full[4] = {c_.shape.batch, c_.shape.q_heads, c_.shape.tq, c_.shape.tk};
     if (!m.mask_shape.empty() && m.mask_shape.size() != 4)
-      fail(field + ".shape", "must have four extents [batch, q_heads, tq, tk]; use 1 where an axis is broadcast");
+      fail({field, ".shape"}, "must have four extents [batch, q_heads, tq, tk]; use 1 where an axis is broadcast");
     std::int64_t count = 1;
     for (std::size_t i = 0; i < 4; ++i) {
       const std::int64_t extent = m.mask_shape.empty() ? full[i] : m.mask_shape[i];
       if (extent != full[i] && extent != 1)
-        fail(field + ".shape[" + std::to_string(i) + "]",
+        fail({field, ".shape[" + std::to_string(i) + "]"},
              std::to_string(extent) + " does not broadcast to " + std::to_string(full[i]) + "; use 1 or that");
       count *= extent;  // fits: memory() came first
     }
-    if (!(m.density >= 0 && m.density <= 1)) fail(field + ".density", "must lie in 0 to 1");
+    if (!(m.density >= 0 && m.density <= 1)) fail({field, ".density"}, "must lie in 0 to 1");
     if (!m.pattern.empty()) {
       const auto& known = mask_patterns();
       if (std::find(known.begin(), known.end(), m.pattern) == known.end())
-        fail(field + ".pattern", "unknown pattern '" + printable(m.pattern) + "'; known: " + list(known));
-      if (!m.literal.empty()) fail(field + ".literal", "stands beside a pattern; keep one of the two");
+        fail({field, ".pattern"}, "unknown pattern '" + printable(m.pattern) + "'; known: " + list(known));
+      if (!m.literal.empty()) fail({field, ".literal"}, "stands beside a pattern; keep one of the two");
     } else if (!m.literal.empty() && static_cast<std::int64_t>(m.literal.size()) != count) {
-      fail(field + ".literal", std::to_string(m.literal.size()) + " entries where the mask has " +
-                                   std::to_string(count) + "; give one for each");
+      fail({field, ".literal"}, std::to_string(m.literal.size()) + " entries where the mask has " +
+                                    std::to_string(count) + "; give one for each");
     }
     for (std::uint8_t entry : m.literal)
-      if (entry > 1) fail(field + ".literal", "an entry is neither 0 nor 1; a finite bias is not part of version 1");
+      if (entry > 1) fail({field, ".literal"}, "an entry is neither 0 nor 1; a finite bias is not part of version 1");
   }
 
   static std::string list(const std::vector<std::string_view>& words) {
@@ -159,25 +168,25 @@ class Check {
     check_family(c_, origin_);
     std::vector<std::string_view> seen;
     for (const auto& [written, tensor] : c_.values.tensors) {
-      const std::string field = "values.tensors." + printable(written);
+      const FieldName field("values.tensors.", written);
       const auto expected = named_shape(field, written, input_shape(c_, tensor_name(c_, written)), seen);
       if (tensor.npy.empty()) {
         count_matches(field, tensor.literal.size(), expected);
       } else {
         if (!tensor.literal.empty()) fail(field, "has literal numbers and a .npy file; keep one of the two");
-        npy(field + ".npy", tensor.npy, expected);
+        npy({"values.tensors.", written, ".npy"}, tensor.npy, expected);
       }
     }
     seen.clear();
     for (const auto& [written, numbers] : c_.expected.tensors) {
-      const std::string field = "expected.tensors." + printable(written);
+      const FieldName field("expected.tensors.", written);
       count_matches(field, numbers.size(),
                     named_shape(field, written, output_shape(c_, tensor_name(c_, written)), seen));
     }
   }
 
-  std::vector<std::int64_t> named_shape(const std::string& field, std::string_view written,
-                                        std::vector<std::int64_t> shape, std::vector<std::string_view>& seen) const {
+  Extents named_shape(const FieldName& field, std::string_view written, const Extents& shape,
+                      std::vector<std::string_view>& seen) const {
     const std::string_view tensor = tensor_name(c_, written);
     if (shape.empty())
       fail(field, "op " + std::string(name(c_.op)) + " with state " + std::string(name(c_.state)) +
@@ -188,20 +197,21 @@ class Check {
     return shape;
   }
 
-  void count_matches(const std::string& field, std::size_t count, const std::vector<std::int64_t>& shape) const {
+  void count_matches(const FieldName& field, std::size_t count, const Extents& shape) const {
     if (static_cast<std::int64_t>(count) != element_count(shape))
       fail(field, std::to_string(count) + " numbers where the shape asks for " + std::to_string(element_count(shape)) +
                       "; give one for each element");
   }
 
-  void npy(const std::string& field, const std::string& path, std::vector<std::int64_t> shape) const {
+  void npy(const FieldName& field, const std::string& path, const Extents& expected) const {
     const std::filesystem::path relative(path);
     const bool escapes = std::find(relative.begin(), relative.end(), "..") != relative.end();
     if (relative.is_absolute() || escapes || path.find('\0') != std::string::npos)
       fail(field, "the path leaves the folder of the case; name a file in or below it");
     if (c_.directory.empty()) return;  // text without a place in the file system
-    Npy header = read_npy_header(c_.directory + "/" + path, origin_ + ": " + field);
+    Npy header = read_npy_header(c_.directory + "/" + path, origin_ + ": " + field.text());
     // Axes of extent 1 do not change the order of elements: [12, 64, 64] is taken for [1, 12, 64, 64].
+    std::vector<std::int64_t> shape(expected.begin(), expected.end());
     std::erase(header.shape, 1);
     std::erase(shape, 1);
     if (header.shape != shape) fail(field, "the shape of the array is not that of the tensor; check both");

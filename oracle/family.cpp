@@ -1,4 +1,5 @@
 // The table of value families: names, purposes, parameters and their ranges.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -111,7 +112,7 @@ const std::vector<Family>& families() {
 
 const Family* find_family(std::string_view name) {
   for (const Family& f : families())
-    if (f.name == name) return &f;
+    if (same_name(f.name, name)) return &f;
   return nullptr;
 }
 
@@ -123,19 +124,17 @@ void check_family(const Case& c, const std::string& origin) {
     case_error(origin, "values.family", "unknown family '" + printable(c.values.family) + "'; known: " + known);
   }
   for (const auto& [name, x] : c.values.parameters) {
-    const std::string field = "values.parameters." + printable(name);
-    std::string known;
-    bool found = false;
-    for (const auto& [p, unused] : family->parameters) {
-      known += (known.empty() ? "" : ", ") + std::string(p);
-      found = found || p == name;
+    const auto field = [&, &given = name] { return "values.parameters." + printable(given); };
+    const auto is_it = [&, &given = name](const auto& parameter) { return same_name(parameter.first, given); };
+    if (std::none_of(family->parameters.begin(), family->parameters.end(), is_it)) {
+      std::string known;
+      for (const auto& [p, unused] : family->parameters) known += (known.empty() ? "" : ", ") + std::string(p);
+      case_error(origin, field(), "family " + std::string(family->name) + " has no such parameter; it has: " + known);
     }
-    if (!found)
-      case_error(origin, field, "family " + std::string(family->name) + " has no such parameter; it has: " + known);
     for (const Range& r : ranges) {
-      if (r.name != name) continue;
+      if (!same_name(r.name, name)) continue;
       if (!(x >= r.lo && x <= r.hi) || (r.whole && x != std::floor(x)))
-        case_error(origin, field,
+        case_error(origin, field(),
                    std::to_string(x) + " is out of range; use " + (r.whole ? "a whole number in " : "") +
                        std::to_string(r.lo) + " to " + (r.hi >= 0x1p100 ? "2^1000" : std::to_string(r.hi)));
     }

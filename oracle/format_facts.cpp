@@ -23,15 +23,18 @@ FormatFacts ieee(int precision, int min_exponent, int max_exponent) {
 }  // namespace
 
 FormatFacts facts(DType format) {
+  // Made once: bounds ask for them at every row.
+  static const FormatFacts fp64 = ieee(53, -1022, 1023), fp32 = ieee(24, -126, 127), fp16 = ieee(11, -14, 15),
+                           bf16 = ieee(8, -126, 127);
   switch (format) {
     case DType::fp64:
-      return ieee(53, -1022, 1023);
+      return fp64;
     case DType::fp32:
-      return ieee(24, -126, 127);
+      return fp32;
     case DType::fp16:
-      return ieee(11, -14, 15);
+      return fp16;
     case DType::bf16:
-      return ieee(8, -126, 127);
+      return bf16;
     case DType::any:
       break;
   }

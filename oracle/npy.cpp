@@ -171,7 +171,7 @@ Npy read(const std::string& path, const std::string& field, bool with_values) {
 
 }  // namespace
 
-std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+std::int64_t element_count(std::span<const std::int64_t> shape) {
   std::int64_t count = 1;
   for (std::int64_t extent : shape)
     if (extent < 0 || __builtin_mul_overflow(count, extent, &count)) return -1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,6 @@ void write_npy(const std::string& path, const std::string& type, const std::vect
                const std::vector<double>& values);
 
 // Number of elements, or -1 if an extent is negative or the product overflows.
-std::int64_t element_count(const std::vector<std::int64_t>& shape);
+std::int64_t element_count(std::span<const std::int64_t> shape);
 
 }  // namespace attest

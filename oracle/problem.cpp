@@ -179,18 +179,18 @@ void Problem::set_input(const std::string& tensor, std::int64_t logical_index, d
 double problem_bytes(const Case& c, const Formats& formats) {
   // In double: sizes of 2^40 and more must not overflow here, as this is what refuses them.
   const Shape& s = c.shape;
-  const auto product = [](const std::vector<std::int64_t>& shape) {
+  const auto product = [](std::span<const std::int64_t> shape) {
     double n = 1;
     for (std::int64_t extent : shape) n *= static_cast<double>(extent);
     return n;
   };
-  const auto padded = [&](std::vector<std::int64_t> shape, const Layout& l) {
+  const auto padded = [&](const Extents& shape, const Layout& l) {
     if (shape.size() < 2)
       return product(shape) * static_cast<double>(l.column_step) + static_cast<double>(l.row_padding);
     double lines = product(shape) / std::max<double>(static_cast<double>(shape.back()), 1);
     const double rows = static_cast<double>(shape[shape.size() - 2]);
     // Head padding adds rows even where there are none.
-    const double heads = rows > 0 ? lines / rows : product({shape.begin(), shape.end() - 2});
+    const double heads = rows > 0 ? lines / rows : product({shape.data(), shape.size() - 2});
     lines += heads * static_cast<double>(l.head_padding);
     return lines * (static_cast<double>(shape.back()) * static_cast<double>(l.column_step) +
                     static_cast<double>(l.row_padding));
@@ -216,8 +216,8 @@ double problem_bytes(const Case& c, const Formats& formats) {
   }
   const auto mask = [&](const MaskTensor& m, double element) {
     if (m == MaskTensor{}) return;
-    const std::vector<std::int64_t> full = {s.batch, s.q_heads, s.tq, s.tk};
-    bytes += product(m.mask_shape.size() == 4 ? m.mask_shape : full) * (element + 1);
+    const Extents full = {s.batch, s.q_heads, s.tq, s.tk};
+    bytes += (m.mask_shape.size() == 4 ? product(m.mask_shape) : product(full)) * (element + 1);
   };
   mask(c.mask.visible, 1);
   mask(c.mask.additive, 4);

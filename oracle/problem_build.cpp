@@ -32,7 +32,7 @@ std::uint64_t finite_bits(DType format, std::uint64_t random) {
 }
 
 // Logical [a, b, c, d] with `shape` as its last axes.
-void pad_shape(const std::vector<std::int64_t>& shape, std::int64_t (&out)[4]) {
+void pad_shape(const Extents& shape, std::int64_t (&out)[4]) {
   for (std::size_t i = 0; i < 4; ++i) out[i] = i + shape.size() < 4 ? 1 : shape[i + shape.size() - 4];
 }
 
@@ -62,10 +62,12 @@ Problem::State::State(const Case& c, const Formats& f, const ProblemOptions& o)
 }
 
 void Problem::State::add_inputs() {
+  inputs.reserve(5);
   for (auto& [name, values] : make_values(source)) {
-    const bool stored = name == "q" || name == "k" || name == "v";
+    const auto is = [&, &its = name](std::string_view tensor) { return same_name(its, tensor); };
+    const bool stored = is("q") || is("k") || is("v");
     const DType format = stored ? formats.storage : formats.accumulator;
-    std::vector<std::int64_t> shape = input_shape(source, name);
+    Extents shape = input_shape(source, name);
     int rank = static_cast<int>(shape.size());
     std::int64_t full[4];
     if (source.op == Op::merge) {
@@ -77,10 +79,10 @@ void Problem::State::add_inputs() {
     } else {
       pad_shape(shape, full);
     }
-    const Layout& layout = name == "q" || name == "scores" ? source.q_layout
-                           : name == "k" || name == "acc"  ? source.k_layout
-                           : name == "v"                   ? source.v_layout
-                                                           : Layout{};
+    const Layout& layout = is("q") || is("scores") ? source.q_layout
+                           : is("k") || is("acc")  ? source.k_layout
+                           : is("v")               ? source.v_layout
+                                                   : Layout{};
     Strided tensor(name, format, full, rank, layout, options.poison);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::uint64_t bits = encode(format, values[i]);
@@ -112,12 +114,13 @@ void Problem::State::hide_unseen_keys(const std::string& name) {
 }
 
 void Problem::State::add_outputs() {
+  outputs.reserve(3);
   // One number a row: rows stand where columns of O do, apart by the same step.
   Layout narrow;
   narrow.column_step = source.o_layout.column_step;
   narrow.row_padding = source.o_layout.row_padding;
   for (const char* name : {"o", "lse", "m", "l", "acc"}) {
-    const std::vector<std::int64_t> shape = output_shape(source, name);
+    const Extents shape = output_shape(source, name);
     if (shape.empty()) continue;
     const bool is_o = std::string_view(name) == "o";
     const bool wide = is_o || std::string_view(name) == "acc";

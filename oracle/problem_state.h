@@ -1,11 +1,11 @@
 // The inside of a Problem.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "oracle/named.h"
 #include "oracle/problem.h"
 #include "oracle/recipe.h"
 #include "oracle/strided.h"
@@ -38,8 +38,8 @@ struct Problem::State {
   DType out_dtype;
   ProblemOptions options;
   attn_problem abi{};
-  std::map<std::string, Input> inputs;
-  std::map<std::string, Strided> outputs;
+  Named<Input> inputs;
+  Named<Strided> outputs;
   std::vector<std::uint8_t> seen;  // [batch, kv_heads, tk]
 
   struct MaskMemory {

@@ -54,7 +54,9 @@ class Recipe {
  public:
   explicit Recipe(const Case& c) : c_(c), v_(c.values), plan_(plan_scores(c)) {}
 
-  std::map<std::string, std::vector<double>> make() {
+  Named<std::vector<double>> make() {
+    for (const char* name : {"q", "k", "v", "m", "l", "acc", "scores"})
+      if (!input_shape(c_, name).empty()) out_[name];
     // What literals replace is not made: laws that cut and fold a case give all of its numbers.
     if (c_.op == Op::forward) {
       if (!given({"q", "k"})) queries_and_keys();
@@ -65,7 +67,7 @@ class Recipe {
     if (c_.op != Op::merge && !input_shape(c_, "v").empty() && !given({"v"})) values();
     for (auto& [name, xs] : out_) {
       // Kept finite in storage (accumulators are at least fp32). -inf is a value of m and of scores.
-      const bool stored = name == "q" || name == "k" || name == "v";
+      const bool stored = same_name(name, "q") || same_name(name, "k") || same_name(name, "v");
       const double most = stored ? largest(c_.dtype) : largest(c_.dtype == DType::fp64 ? DType::fp64 : DType::fp32);
       for (double& x : xs)
         if (std::isfinite(x)) x = std::clamp(x, -most, most);
@@ -74,24 +76,25 @@ class Recipe {
   }
 
  private:
-  bool family(std::string_view name) const { return v_.family == name; }
+  bool family(std::string_view name) const { return same_name(v_.family, name); }
   // One parameter is asked for at every element: the last answer is kept.
   double value(std::string_view name) const {
-    if (name != last_name_) last_value_ = parameter(v_, name), last_name_ = name;
+    if (!same_name(name, last_name_)) last_value_ = parameter(v_, name), last_name_ = name;
     return last_value_;
   }
   // Whether literals stand for all of these tensors, as far as the case has them. They then have their sizes only.
   bool given(std::initializer_list<const char*> names) {
     for (const char* name : names) {
-      const auto is_it = [&](const auto& entry) { return tensor_name(c_, entry.first) == name; };
+      const auto is_it = [&](const auto& entry) { return same_name(tensor_name(c_, entry.first), name); };
       if (!input_shape(c_, name).empty() && std::none_of(v_.tensors.begin(), v_.tensors.end(), is_it)) return false;
     }
     for (const char* name : names)
       if (!input_shape(c_, name).empty()) tensor(name);
     return true;
   }
+  // References to tensors stay good: all of them are there, without elements, before the first is filled.
   std::vector<double>& tensor(const char* name) {
-    auto& xs = out_[name];
+    auto& xs = out_.at(name);
     xs.resize(static_cast<std::size_t>(element_count(input_shape(c_, name))));
     return xs;
   }
@@ -254,8 +257,8 @@ class Recipe {
     const Shape& s = c_.shape;
     const bool merge = c_.op == Op::merge, olse = c_.state == StateKind::olse;
     auto& m = tensor("m");
-    if (!olse) tensor("l");
-    if (c_.state != StateKind::ml) tensor("acc");
+    auto* const l = olse ? nullptr : &tensor("l");
+    auto* const acc = c_.state == StateKind::ml ? nullptr : &tensor("acc");
     RandomStream m1(v_.seed, m_stream), m2(v_.seed, m_stream + second), l1(v_.seed, l_stream);
     RandomStream a1(v_.seed, acc_stream), a2(v_.seed, acc_stream + second);
     const std::int64_t parts = merge ? s.parts : 1;
@@ -268,12 +271,12 @@ class Recipe {
         const double top = no_key ? m1.normal(n) : score(m1, m2, i, merge ? x : 0, n);
         const double sum = 1 + 16 * l1.uniform(2 * n);
         m[n] = empty ? -std::numeric_limits<double>::infinity() : olse ? top + ieee_log(sum) : top;
-        if (!olse) out_["l"][n] = empty ? 0 : sum;
-        if (c_.state == StateKind::ml) continue;
+        if (l) (*l)[n] = empty ? 0 : sum;
+        if (!acc) continue;
         for (std::int64_t e = 0; e < s.d_v; ++e) {
           const std::uint64_t at = n * static_cast<std::uint64_t>(s.d_v) + static_cast<std::uint64_t>(e);
           const double o = v_element(a1, a2, at, 0, 0, x, parts, e);
-          out_["acc"][at] = empty ? 0 : olse ? o : sum * o;
+          (*acc)[at] = empty ? 0 : olse ? o : sum * o;
         }
       }
   }
@@ -283,21 +286,21 @@ class Recipe {
   const ScorePlan plan_;
   mutable std::string_view last_name_;  // of a literal
   mutable double last_value_ = 0;
-  std::map<std::string, std::vector<double>> out_;
+  Named<std::vector<double>> out_;
 };
 
 }  // namespace
 
-std::map<std::string, std::vector<double>> make_values(const Case& c) {
+Named<std::vector<double>> make_values(const Case& c) {
   auto tensors = Recipe(c).make();
   for (const auto& [written, literal] : c.values.tensors) {
-    const std::string field = "values.tensors." + printable(written);
-    const auto at = tensors.find(std::string(tensor_name(c, written)));
-    if (at == tensors.end()) case_error("case", field, "the operation has no such tensor; check its name");
+    const auto field = [&, &its = written] { return "values.tensors." + printable(its); };
+    const auto at = tensors.find(tensor_name(c, written));
+    if (at == tensors.end()) case_error("case", field(), "the operation has no such tensor; check its name");
     std::vector<double> xs =
-        literal.npy.empty() ? literal.literal : read_npy(c.directory + "/" + literal.npy, field).values;
+        literal.npy.empty() ? literal.literal : read_npy(c.directory + "/" + literal.npy, field()).values;
     if (xs.size() != at->second.size())
-      case_error("case", field,
+      case_error("case", field(),
                  std::to_string(xs.size()) + " numbers where the shape asks for " + std::to_string(at->second.size()) +
                      "; give one for each element");
     at->second = std::move(xs);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +28,7 @@ void check_family(const Case& c, const std::string& origin);
 // Exact doubles of every input tensor before rounding to storage, logical row-major order; literals laid over.
 // forward: q, k, v. step: m, l, acc, scores, v. merge: m, l, acc (leading axis parts).
 // Block-wise families (swings, staircase, needles at tile edges) use tiling.block_k, or 16 where it is 0.
-std::map<std::string, std::vector<double>> make_values(const Case& c);
+Named<std::vector<double>> make_values(const Case& c);
 
 // 1 = visible; logical [batch, q_heads, tq, tk] of the mask's own shape (axes of extent 1 broadcast).
 struct MaskValues {

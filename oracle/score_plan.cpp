@@ -9,12 +9,12 @@
 namespace attest {
 
 double parameter(const Values& values, std::string_view name) {
-  const auto given = values.parameters.find(std::string(name));
+  const auto given = values.parameters.find(name);
   if (given != values.parameters.end()) return given->second;
   const Family* const family = find_family(values.family);
   if (family)
     for (const auto& [p, value] : family->parameters)
-      if (p == name) return value;
+      if (same_name(p, name)) return value;
   return 0;
 }
 
@@ -43,6 +43,7 @@ ScorePlan plan_scores(const Case& c) {
   const std::int64_t block_k = merge ? 1 : c.tiling.block_k > 0 ? c.tiling.block_k : 16;
   const std::int64_t blocks = keys > 0 ? (keys - 1) / block_k + 1 : 1;
   const auto value = [&](std::string_view name) { return parameter(v, name); };
+  const auto is = [&](std::string_view family) { return same_name(v.family, family); };
 
   ScorePlan plan;
   plan.steered = true;
@@ -51,14 +52,14 @@ ScorePlan plan_scores(const Case& c) {
     plan.delta.resize(static_cast<std::size_t>(keys));
     for (std::int64_t j = 0; j < keys; ++j) plan.delta[static_cast<std::size_t>(j)] = level(j / block_k);
   };
-  if (v.family == "swings") {
+  if (is("swings")) {
     by_block([&](std::int64_t b) { return value("magnitude") * swing(static_cast<int>(value("pattern")), b, blocks); });
-  } else if (v.family == "very-negative") {
+  } else if (is("very-negative")) {
     plan.base = -value("level");
-  } else if (v.family == "ties") {
+  } else if (is("ties")) {
     plan.noise = 1;
     plan.sharing = 0;
-  } else if (v.family == "near-ties") {
+  } else if (is("near-ties")) {
     plan.noise = 1;
     plan.sharing = 0;
     plan.base = value("level");
@@ -66,24 +67,24 @@ ScorePlan plan_scores(const Case& c) {
     RandomStream steps(v.seed, 0x73746570);
     for (std::size_t j = 0; j < plan.delta.size(); ++j)
       plan.delta[j] = value("gap") * static_cast<double>(steps.bits(j) & 3);
-  } else if (v.family == "needle") {
+  } else if (is("needle")) {
     plan.delta.resize(static_cast<std::size_t>(keys));
     const double wanted = value("position");
     std::int64_t at = wanted >= 0 ? static_cast<std::int64_t>(std::min(wanted, 0x1p40)) : block_k;
     at = std::min(at, keys - 1);
     if (keys > 0) plan.delta[static_cast<std::size_t>(at)] = value("margin");
-  } else if (v.family == "ascending") {
+  } else if (is("ascending")) {
     by_block([&](std::int64_t b) { return value("step") * static_cast<double>(b); });
-  } else if (v.family == "max-then-lower") {
+  } else if (is("max-then-lower")) {
     by_block([&](std::int64_t b) { return b == 0 ? value("high") : value("low"); });
-  } else if (v.family == "lower-then-max") {
+  } else if (is("lower-then-max")) {
     by_block([&](std::int64_t b) { return b == blocks - 1 ? value("high") : value("low"); });
-  } else if (v.family == "exp2-trap") {
+  } else if (is("exp2-trap")) {
     plan.base = value("level");
     by_block([&](std::int64_t b) { return value("step") * static_cast<double>(b); });
     plan.noise = 1;
     plan.sharing = 0;
-  } else if (v.family == "cancelling-v") {
+  } else if (is("cancelling-v")) {
     plan.noise = 1;
     plan.sharing = 2;
   } else {

@@ -62,7 +62,7 @@ inline Layout random_layout(Choice& pick) {
   return l;
 }
 
-inline std::vector<double> random_numbers(Choice& pick, const std::vector<std::int64_t>& shape) {
+inline std::vector<double> random_numbers(Choice& pick, const Extents& shape) {
   std::int64_t count = 1;
   for (std::int64_t e : shape) count *= e;
   std::vector<double> xs;

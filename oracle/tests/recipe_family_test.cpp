@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t block = 8, keys = 37;
 const std::vector<DType> formats = {DType::fp64, DType::fp32, DType::fp16, DType::bf16};
 
-Case make(std::string_view family, std::map<std::string, double> parameters = {}) {
+Case make(std::string_view family, Named<double> parameters = {}) {
   Case c;
   c.values.family = family;
   c.values.seed = 42;
@@ -174,7 +174,7 @@ TEST(RecipeFamily, BlockMaximaMoveAsNamed) {
 }
 
 TEST(RecipeFamily, ValuesHaveTheirPatterns) {
-  const auto v = [](std::string_view family, std::map<std::string, double> parameters = {}) {
+  const auto v = [](std::string_view family, Named<double> parameters = {}) {
     return make_values(make(family, std::move(parameters))).at("v");  // [1, 2, 37, 5]
   };
   const auto one_hot = v("one-hot-v"), key = v("index-v"), head = v("index-v", {{"axis", 0}});

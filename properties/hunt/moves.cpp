@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "oracle/bound.h"
@@ -41,8 +43,11 @@ void select(Case& c, const Axis& axis, const std::vector<std::int64_t>& sources)
     const auto shape = input_shape(c, tensor);
     const auto found = c.values.tensors.find(tensor);
     if (shape.size() <= dimension || found == c.values.tensors.end()) continue;
-    std::int64_t outer = 1, inner = 1;
-    for (std::size_t d = 0; d < shape.size(); ++d) (d < dimension ? outer : inner) *= d == dimension ? 1 : shape[d];
+    const auto product = [](const std::int64_t* first, const std::int64_t* last) {
+      return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
+    };
+    const std::int64_t* const its = shape.begin() + dimension;
+    const std::int64_t outer = product(shape.begin(), its), inner = product(its + 1, shape.end());
     const std::vector<double> old = std::exchange(found->second.literal, {});
     for (std::int64_t o = 0; o < outer; ++o)
       for (std::int64_t from : sources)

@@ -45,8 +45,10 @@ Case swung_forward(const Case& c, Pattern pattern, std::int64_t block, double la
   Case x = c;
   Shape& s = x.shape;
   const double scale = c.effective_scale();
-  auto& q = x.values.tensors["q"].literal;
-  auto& k = x.values.tensors["k"].literal;
+  auto& tensors = x.values.tensors;
+  tensors["k"], tensors["q"];  // both there before either is held
+  auto& q = tensors.at("q").literal;
+  auto& k = tensors.at("k").literal;
   for (std::size_t n = 0; n < q.size(); n += s.d_qk) q[n] = 1;
   // With a scale that is tiny for the format no product gets that far: then as high as the format goes.
   const double most = std::exp2(std::floor(std::log2(largest)));
