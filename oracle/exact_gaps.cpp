@@ -1,5 +1,5 @@
-// Gaps of scores so large that differences which count lie below the last digit of a pair of doubles. A score is at most
-// 2^1024 here, scale included; 1130 bits leave 2^-106 of an exp's argument, times the terms of a dot product.
+// Gaps of scores so large that differences which count lie below the last digit of a pair of doubles. A score is at
+// most 2^1024 here, scale included; 1130 bits leave 2^-106 of an exp's argument, times the terms of a dot product.
 #include <algorithm>
 #include <boost/multiprecision/mpfr.hpp>
 #include <limits>

@@ -65,10 +65,7 @@ __device__ void store_rows(const SimtProblem& problem, const TileRows<true>& til
     const int row = Tile::row(i);
     if (row >= tile.count) continue;
     const bool empty = is_empty(m);
-    const float inverse = empty     ? 0.0f
-                          : divides ? reciprocal(l)
-                                    : 1.0f,
-                lse = row_lse(view.scale, m, l);
+    const float inverse = empty ? 0.0f : divides ? reciprocal(l) : 1.0f, lse = row_lse(view.scale, m, l);
     const Index b = tile.batch, h = tile.head(row), q = tile.query_of(row);
     const Index at = ((b * view.q_heads + h) * view.tq + q) * partials.splits + split;
     float* const o = partials.o ? partials.o + at * view.d_v : view.o.row<float>(b, h, q);

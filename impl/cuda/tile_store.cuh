@@ -69,8 +69,7 @@ __device__ void store_rows(const TileProblem& problem, const TileRows<false>& ti
     const int row = first_row + Tile::row(part, half);
     const float m = warp.m[part][half];
     if (row < tile.count && Tile::column() == 0)
-      store_lse(view, tile.batch, tile.first_head, tile.query + row,
-                row_lse(view.scale, m, l[part][half]));
+      store_lse(view, tile.batch, tile.first_head, tile.query + row, row_lse(view.scale, m, l[part][half]));
   });
   if (view.o_is_fp32)
     detail::store_values<float, D>(problem, tile, first_row, warp, factor, staging);

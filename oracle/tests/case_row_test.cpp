@@ -65,7 +65,7 @@ TEST(Row, GapsAreTakenBeforeRounding) {
 }
 
 TEST(Row, GapsBelowTheLastDigitOfAPairAreExact) {
-  // Three parts to a score: a pair of doubles keeps two. Found by fuzzing, as an O beyond the bound around the wrong one.
+  // Three parts to a score: a pair of doubles keeps two. Found by fuzzing, as an O beyond its bound.
   const std::vector<std::vector<double>> k = {{0x1p160, 0x1p80, 3}, {0x1p160, 0x1p80, 1}, {0x1p160, 0x1p80, 3}};
   const std::vector<std::vector<double>> v = {{1}, {0}, {5}};
   const std::vector<double> q = {1, 1, 1};
